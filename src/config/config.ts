@@ -1,4 +1,4 @@
-/** Runs a program from a configuration file, and adds engines and sources that one may name: `haft/config`. @packageDocumentation */
+/** Runs a program from a configuration file, and lets the program add engines and sources for it: `haft/config`. @packageDocumentation */
 import { checkText } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Store } from "../core/store.ts";
@@ -35,12 +35,13 @@ export type { ToolMemory } from "../engine/known-tools.ts";
 export type { Environment, SentVariable } from "./variables.ts";
 export type { KeyPath } from "../documents/key-positions.ts";
 
-/** How a configuration is loaded, and what its runtime is built with. */
+/** Options for loading a configuration and building its runtime. */
 export type ConfiguredRuntimeOptions = LoadOptions & BuildOptions;
 
 /**
- * The options for `createRuntime` that a configuration file says: toolsets, sources, settings, policies, store, who answers
- * in place of tools, and the pins of the `haft.lock` next to it. Nothing is opened. That it may start programs is for the caller to know.
+ * Returns the options for `createRuntime` from a configuration file: toolsets, sources, settings, policies, store, the engines that answer in place
+ * of tools, and the pins of the `haft.lock` next to it. Nothing is opened. The caller must decide whether the configuration is trusted to start
+ * programs.
  *
  * @throws ToolError `invalid_config` with every problem and its place
  */
@@ -64,7 +65,7 @@ export async function configuredRuntime(path: string, options: ConfiguredRuntime
   };
 }
 
-/** The tool that tells it, unless the configuration has a toolset of that name. */
+/** Adds the toolset of `info` if there are overrides, unless the configuration has a toolset of that name. */
 function withManual(toolsets: readonly Toolset[], overrides: DocumentationOverrides): readonly Toolset[] {
   const manual = infoToolset({ overrides });
   return overrides.size === 0 || toolsets.some(({ name }) => name === manual.name) ? toolsets : [...toolsets, manual];

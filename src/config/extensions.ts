@@ -1,4 +1,4 @@
-/** Engines and sources that a program brings under names of its own, for a configuration to use. */
+/** Engines, sources and enrichments that a program registers by name, for a configuration to use. */
 import type { Engine } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
@@ -10,24 +10,28 @@ import { moduleExports } from "./tools/module-tools.ts";
 import { nearHint } from "./near-key.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
-/** The arguments of a factory besides the keys of its table. */
+/** The second argument of a factory, after the keys of its table. */
 export interface ExtensionContext {
   /** The name of the engine or toolset in the configuration. */
   readonly name: string;
-  /** The absolute folder of the configuration: what paths are relative to. */
+  /** The absolute folder of the configuration, to which paths are relative. */
   readonly folder: string;
-  /** Puts the variables `env:NAME` and `${NAME}` into a text; keys of a table come as they are written. @throws ToolError `invalid_config` for one that is not set */
+  /**
+   * Replaces the variables `env:NAME` and `${NAME}` in a text, which a factory's keys still contain.
+   *
+   * @throws ToolError `invalid_config` for a variable that is not set
+   */
   readonly resolve: (text: string) => string;
-  /** Of a source: the engine that answers for its tools, if the configuration names one. */
+  /** For a source: the engine that answers for its tools, if the configuration names one. */
   readonly engine: Engine | undefined;
 }
 
-/** Makes an engine, not opened, from the keys besides `type`. @throws anything for keys it cannot use */
+/** Makes an engine, not yet opened, from the keys besides `type`. @throws any error for keys that it cannot use */
 export type EngineFactory = (options: JsonObject, context: ExtensionContext) => Engine | Promise<Engine>;
-/** Makes a source from the keys besides `type`. @throws anything for keys it cannot use */
+/** Makes a source from the keys besides `type`. @throws any error for keys that it cannot use */
 export type SourceFactory = (options: JsonObject, context: ExtensionContext) => ToolSource | Promise<ToolSource>;
 
-/** Makes an enrichment from the keys besides `type`. @throws anything for keys it cannot use */
+/** Makes an enrichment from the keys besides `type`. @throws any error for keys that it cannot use */
 export type EnrichmentFactory = (options: JsonObject, context: ExtensionContext) => Enrichment | Promise<Enrichment>;
 
 /** The engines, sources and enrichments that a program adds to a configuration. */
@@ -37,20 +41,20 @@ export interface Extensions {
   readonly enrichments?: Readonly<Record<string, EnrichmentFactory>>;
 }
 
-/** The engines a configuration can have without any extension. */
+/** The built-in types of engines. */
 const ENGINE_TYPES = ["local", "mcp", "rest", "search", "lm", "example", "replay", "stub", "multi"] as const;
-/** Other words for them. */
+/** Aliases of built-in types. */
 const ENGINE_ALIASES = ["openapi", "search/file", "search/in_memory"] as const;
-/** The types of toolset, and another word for one of them. */
+/** The built-in types of toolsets, and an alias of one. */
 const SOURCE_TYPES = [...TYPE_NAMES, "rest"];
 
-/** The names of a program's engines and sources, each once, none of them a built-in one's. */
+/** The engines, sources and enrichments of a program by name, without duplicates of each other or of built-in ones. */
 export class ExtensionTable {
   readonly #engines = new Map<string, EngineFactory>();
   readonly #sources = new Map<string, SourceFactory>();
   readonly #enrichments = new Map<string, EnrichmentFactory>();
 
-  /** @throws ToolError `duplicate` for a name that is built in or given twice, `invalid_argument` for what is not a function */
+  /** @throws ToolError `duplicate` for a name that is built in or added twice, `invalid_argument` for a factory that is not a function */
   add({ engines = {}, sources = {}, enrichments = {} }: Extensions, from: string): void {
     for (const [name, make] of Object.entries(engines))
       register(this.#engines, { name, make, builtIn: [...ENGINE_TYPES, ...ENGINE_ALIASES], what: "engine", from });
@@ -80,7 +84,7 @@ export class ExtensionTable {
     return [...this.#sources.keys()];
   }
 
-  /** The rest of "an engine of type …", for an unknown type. */
+  /** Returns the rest of the message "an engine of type …" for an unknown type. */
   unknownEngine(type: string): string {
     return unknownType(type, [...ENGINE_TYPES, ...this.#engines.keys()]);
   }
@@ -113,9 +117,10 @@ function register<Factory>(table: Map<string, Factory>, { name, make, builtIn, w
 }
 
 /**
- * Imports the extensions of a module: its exports `haftEngines`, `haftSources` and `haftEnrichments`, tables of factories by name. Importing runs the module.
+ * Imports the extensions of a module: its exports `haftEngines`, `haftSources` and `haftEnrichments`, objects of factories by name. Importing runs
+ * the module.
  *
- * @throws ToolError `invalid_config`, as the rest of "extensions[0]: …"
+ * @throws ToolError `invalid_config`, whose message continues "extensions[0]: …"
  */
 export async function loadExtension(path: string, folder: string): Promise<Extensions> {
   const exports = await moduleExports(path, folder);
@@ -141,7 +146,7 @@ function isFactoryTable<Factory>(value: unknown): value is Readonly<Record<strin
   return typeof value === "object" && value !== null && Object.values(value).every((item) => typeof item === "function");
 }
 
-/** The error of a factory, as an error of the configuration. */
+/** Wraps the error of a factory as an error of the configuration. */
 export function factoryError(type: string, thrown: unknown): ToolError {
   return new ToolError("invalid_config", `${JSON.stringify(type)} could not be made: ${describeThrown(thrown)}`, { cause: thrown });
 }

@@ -1,13 +1,12 @@
-/** Says which file a path in a configuration means, and refuses those that only look as if they stayed at home. */
+/** Resolves file paths in a configuration, and refuses relative ones that leave its folder. */
 import { realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join, relative, resolve } from "node:path";
 import { ToolError } from "../core/error.ts";
 
 /**
- * The absolute path. One that is relative stays inside `folder`, also once links are followed; one that is absolute is used
- * unchanged.
+ * Returns the absolute path. A relative path must stay inside `folder`, even after links are followed; an absolute path is returned unchanged.
  *
- * @throws ToolError `invalid_config`, as the rest of "key: …"
+ * @throws ToolError `invalid_config`, whose message continues "key: …"
  */
 export function filePath(path: string, folder: string): string {
   if (/^[a-z][a-z0-9+.-]+:/iu.test(path)) throw refused(`must be the path of a file, not the address ${JSON.stringify(path)}.`);
@@ -20,12 +19,12 @@ export function filePath(path: string, folder: string): string {
   return file;
 }
 
-/** Whether an absolute path leads out of the folder, links followed as far as there is something. */
+/** Whether an absolute path leads out of the folder, with links followed as far as the path exists. */
 export function liesOutside(folder: string, path: string): boolean {
   return isOutside(realPath(folder) ?? folder, nearestRealPath(path));
 }
 
-/** The real path of what is there, and below it what is not there yet. */
+/** Returns the real path of the existing part, joined with the names that do not exist yet. */
 function nearestRealPath(path: string): string {
   const missing: string[] = [];
   for (let at = path; ; at = dirname(at)) {
@@ -41,7 +40,7 @@ function isOutside(folder: string, file: string): boolean {
   return inside === ".." || inside.startsWith("../") || inside.startsWith("..\\") || isAbsolute(inside);
 }
 
-/** Undefined for a file that is not there: it has no links to follow. */
+/** Undefined for a file that does not exist: it has no links to follow. */
 function realPath(path: string): string | undefined {
   try {
     return realpathSync(path);

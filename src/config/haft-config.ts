@@ -1,4 +1,4 @@
-/** The keys of a configuration, and how it is read. */
+/** The keys of a configuration, and how they are read. */
 import { resolve } from "node:path";
 import type { CallSettings } from "../core/tool.ts";
 import type { RuntimeOptions } from "../runtime/runtime-options.ts";
@@ -38,22 +38,22 @@ import { readChannels, readTriggers, type ChannelConfig } from "./tables/trigger
 import { checkToolsetName, readCallSettings, readToolsets, type ToolsetConfig, type ToolsetReadContext } from "./tables/toolset-config.ts";
 import { Variables, isVariableName, type Environment, type SentVariable } from "./variables.ts";
 
-/** Its registry begins with the servers of `mcp`. */
+/** A configuration that was read. Its registry begins with the servers of `mcp`. */
 export interface HaftConfig extends ToolsBlock {
   /** Settings of every call, unless a toolset has its own. */
   readonly runtime: RuntimeConfig;
   /** The waits between the attempts of a call. */
   readonly retry: RetrySettings;
-  /** False = no tool is left alone for failing. */
+  /** False = no circuits: failing tools are still called. */
   readonly circuit: CircuitSettings | false;
   /** Patterns over qualified names, such as `files::*`. */
   readonly permission: PermissionRules;
   readonly approval: ApprovalConfig;
-  /** How much memory kept results may take. */
+  /** Limits on the memory of cached results. */
   readonly cache: CacheOptions;
-  /** Where sessions are kept; undefined = nowhere. */
+  /** Where sessions are kept; undefined = they are not kept. */
   readonly store: StoreConfig | undefined;
-  /** The senders that a server lets in, and their tools; undefined = the file has no such table. */
+  /** The principals that a server lets in, and their tools; undefined = the file has no such table. */
   readonly serve: ServeConfig | undefined;
   /** How jobs are run by several processes; undefined = the file has no such table. */
   readonly worker: WorkerConfig | undefined;
@@ -62,23 +62,23 @@ export interface HaftConfig extends ToolsBlock {
   /** The model of `haft chat`; undefined = none was named. */
   readonly model: ModelConfig | undefined;
   readonly loop: LoopConfig;
-  /** The traces and metrics that are sent; undefined = the file has no such table. */
+  /** Where traces and metrics are sent; undefined = the file has no such table. */
   readonly telemetry: TelemetryConfig | undefined;
-  /** Models and clients are shown a few tools, and find the others; undefined = they are shown all. */
+  /** Settings of `find_tools`: models and clients are shown a few tools, and find the others; undefined = they are shown all. */
   readonly findTools: FindToolsConfig | undefined;
-  /** The sources that answer in place of tools, and the faults to inject; undefined = the file has no such table. */
+  /** The engines that answer in place of tools, and the faults to inject; undefined = the file has no such table. */
   readonly simulation: SimulationConfig | undefined;
-  /** Modules that bring engines and sources, relative to the configuration file and inside its folder. */
+  /** Modules that add engines and sources, relative to the configuration file and inside its folder. */
   readonly extensions: readonly string[];
-  /** By tool, the absolute path of the file whose text replaces its own documentation. */
+  /** For each tool, the absolute path of the file whose text replaces its documentation. */
   readonly documentation: ReadonlyMap<string, string>;
   /** Names of variables that are allowed in paths. */
   readonly allowVariables: readonly string[];
-  /** By name, in the order of the file. */
+  /** The toolsets by name, in the order of the file. */
   readonly toolsets: ReadonlyMap<string, ToolsetConfig>;
   /** The channels that agents share. */
   readonly channels: readonly ChannelConfig[];
-  /** Those that every agent of the program has. */
+  /** The triggers that every agent of the program has. */
   readonly triggers: readonly NamedTrigger[];
 }
 
@@ -88,7 +88,7 @@ export type RuntimeConfig = CallSettings &
     readonly artifacts?: ArtifactsConfig;
   };
 
-/** Where the files of answers are kept: in the store, nowhere, or in a folder, by its absolute path. */
+/** Where the files of answers are kept: in the store, nowhere, or in a folder with an absolute path. */
 export type ArtifactsConfig = "store" | "none" | { readonly folder: string };
 
 const DURABILITIES = ["sync", "async"] as const;
@@ -97,33 +97,33 @@ export interface ReadOptions {
   readonly environment: Environment;
   /** More names of variables that are allowed in paths. */
   readonly allowVariables: readonly string[];
-  /** Types of sources that the program brings. */
+  /** Types of sources that the program adds. */
   readonly extensionTypes: readonly string[];
-  /** The same of enrichments. */
+  /** Types of enrichments that the program adds. */
   readonly enrichmentTypes: readonly string[];
-  /** Leave alone the top-level keys of another program. */
+  /** Whether to ignore the top-level keys of another program. */
   readonly foreignKeys: boolean;
-  /** The file may be one of another MCP client: its name and format are not those of our own. */
+  /** Whether the file may be that of another MCP client, judging by its name and format. */
   readonly mayBeOfClient: boolean;
-  /** That of the file. */
+  /** The folder of the file. */
   readonly folder: string;
-  /** The client by its path, where it is a file of another one. */
+  /** The client to which the file belongs, judging by its path. */
   readonly client: ClientTraits;
-  /** Variables other than those of the store need not be set: see `loadStoreConfig`. */
+  /** Whether variables outside the store may be unset: see `loadStoreConfig`. */
   readonly onlyStore: boolean;
 }
 
 export interface ReadConfig {
   readonly config: HaftConfig;
-  /** Values of variables in it, by name, to be removed from messages. */
+  /** The values of its variables by name, to be redacted from messages. */
   readonly secrets: Readonly<Record<string, string>>;
-  /** Variables of it that servers are given. */
+  /** The variables whose values are sent to servers. */
   readonly sent: readonly SentVariable[];
-  /** Keys that are not used. */
+  /** Notes on keys that are ignored. */
   readonly notes: readonly Note[];
 }
 
-/** Reads a whole file; what cannot be used is reported and left out. Variables of disabled toolsets stay as written. */
+/** Reads a whole file. Invalid parts are reported and left out. Variables of disabled toolsets are not replaced. */
 export function readHaftConfig(value: unknown, problems: Problems, options: ReadOptions): ReadConfig {
   if (!isTable(value)) problems.add([], `a configuration must be an object, not ${kindOf(value)}.`);
   const root = new TableReader(isTable(value) ? value : {}, [], problems);
@@ -165,7 +165,7 @@ export function readHaftConfig(value: unknown, problems: Problems, options: Read
   return { config, secrets: variables.secrets, sent: variables.sent, notes: [...client.notes, ...creature.notes] };
 }
 
-/** Settings of which one needs the other. */
+/** Checks settings that depend on each other. */
 function checkTogether({ runtime, store, loop, model }: HaftConfig, problems: Problems): void {
   if (runtime.artifacts === "store" && store === undefined)
     problems.add(["runtime", "artifacts"], 'keeps files in the store, and there is no [store]. Name a folder, such as "./artifacts".');
@@ -173,18 +173,18 @@ function checkTogether({ runtime, store, loop, model }: HaftConfig, problems: Pr
     problems.add(["loop", "budget", "cost"], "limits what the model costs, and its prices are not known. Set [model.prices].");
 }
 
-/** The keys of a file of our own. */
+/** The top-level keys of our own configuration files. */
 const OWN_KEYS =
   "runtime retry circuit permission approval cache store serve worker webhooks model loop telemetry findTools extensions documentation variables simulation toolsets tools engines mcp channels triggers".split(
     " ",
   );
 
-/** A file of another MCP client, which has servers and no key of ours: its other keys are its own. */
+/** Whether the file belongs to another MCP client: it has servers and none of our keys. Its other keys are then ignored. */
 function isOfClient(root: TableReader): boolean {
   return clientTableOf(root) !== undefined && !OWN_KEYS.some((key) => root.has(key));
 }
 
-/** Every toolset and entry, as routing looks at it. */
+/** Returns every toolset and registry entry in the form that routing uses. */
 export function routedOf({ toolsets, registry }: Pick<HaftConfig, "toolsets" | "registry">): readonly RegistryEntry[] {
   const own = Array.from(toolsets, ([name, toolset]) => {
     const namespace = toolset.type === "file" || toolset.type === "inline" ? toolset.namespace : name;
@@ -193,7 +193,7 @@ export function routedOf({ toolsets, registry }: Pick<HaftConfig, "toolsets" | "
   return [...own, ...registry];
 }
 
-/** The servers of `mcp`, as descriptors have them. */
+/** Returns the servers of `mcp` as registry entries, like those of descriptors. */
 function readMcpEntries(table: TableReader | undefined, context: ToolsetReadContext): readonly RegistryEntry[] {
   const entries: RegistryEntry[] = [];
   for (const { name, enabled, server } of readMcpTables(table, context.variables, context.problems)) {

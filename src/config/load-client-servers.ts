@@ -1,4 +1,4 @@
-/** Reads the file of another MCP client for `haft import`: its servers and nothing else, with their variables as they are. */
+/** Reads the file of another MCP client for `haft import`: only its servers, whose variables are not replaced. */
 import { extname, dirname, relative, resolve } from "node:path";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
@@ -24,7 +24,7 @@ import { isRegistryServer, registryServer } from "./tools/registry-server.ts";
 import { Variables, type Environment } from "./variables.ts";
 
 const MAX_BYTES = 4 * 1024 * 1024;
-/** Files that are not read, by their endings. */
+/** File name endings that are refused, with a hint. */
 const REFUSED: ReadonlyMap<string, string> = new Map([
   [".mcpb", "It is an archive: unzip it, and import its manifest.json."],
   [".dxt", "It is an archive: unzip it, and import its manifest.json."],
@@ -33,17 +33,17 @@ const REFUSED: ReadonlyMap<string, string> = new Map([
 
 export interface LoadedServers {
   readonly entries: readonly RegistryEntry[];
-  /** One line each, with the place. */
+  /** One line each, with its place. */
   readonly warnings: readonly string[];
 }
 
 export interface ClientFileOptions {
   readonly environment: Environment;
-  /** The folder whose project is meant, where a client keeps those of several in one file. */
+  /** The folder of the project to import, for clients that keep several projects in one file. */
   readonly project: string;
 }
 
-/** @throws ToolError `invalid_config` for a file that cannot be read, has no servers, or has one that cannot be used */
+/** @throws ToolError `invalid_config` for a file that cannot be read, has no servers, or has an invalid one */
 export async function loadClientServers(path: string, options: ClientFileOptions): Promise<LoadedServers> {
   const refused = REFUSED.get(extname(path).toLowerCase());
   if (refused !== undefined)
@@ -98,7 +98,7 @@ function readAll(root: TableReader, { path, problems, environment, project }: Re
   };
 }
 
-/** Settings of the user, not of a project: their servers run in the folder of whatever project is open. */
+/** Whether the file holds settings of the user, not of a project: their servers run in the folder of any project that is open. */
 function isOfUser(folder: string): boolean {
   const path = relative(homeFolder(), folder);
   return path === "" || /^(?:\.[^./\\]|AppData[/\\]|Library[/\\])/u.test(path);
@@ -117,7 +117,7 @@ function switchedTools(root: TableReader): readonly Note[] {
   return [{ path: [TOOL_SWITCHES], text: "is not taken over: write the tools of a server that are off into exclude of its toolset." }];
 }
 
-/** Claude Code keeps the servers of one user in a project under `projects`, by its folder. */
+/** Reads the servers that Claude Code keeps per user and project under `projects`, by the project's folder. */
 function readProjects(root: TableReader, project: string, read: (at: readonly string[]) => ClientServers): readonly ClientServers[] {
   const projects = root.peek("projects");
   if (!isTable(projects)) return [];
@@ -129,7 +129,7 @@ function readProjects(root: TableReader, project: string, read: (at: readonly st
   });
 }
 
-/** A `server.json` of the MCP registry, or an answer of its API, which has it under `server`. */
+/** Reads a `server.json` of the MCP registry, or a response of its API, which has it under `server`. */
 function readRegistry(root: TableReader, context: ServersContext): readonly ClientServers[] {
   const table = isRegistryServer(root) ? root : isTable(root.peek("server")) ? root.table("server") : undefined;
   if (table === undefined || !isRegistryServer(table)) return [];
@@ -141,7 +141,7 @@ function readRegistry(root: TableReader, context: ServersContext): readonly Clie
   return [{ ...read, notes: [...notes, ...read.notes] }];
 }
 
-/** The first of several servers with one name. */
+/** Keeps the first of several servers with the same name. */
 function unique(entries: readonly RegistryEntry[], notes: Note[]): readonly RegistryEntry[] {
   const names = new Set<string | undefined>();
   return entries.filter(({ namespace, path }) => {

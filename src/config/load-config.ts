@@ -18,35 +18,35 @@ import type { Environment, SentVariable } from "./variables.ts";
 
 /** A configuration that was read and checked. */
 export interface LoadedConfig {
-  /** As it was asked for. */
+  /** The path as it was given. */
   readonly path: string;
-  /** SHA-256 of its text, in hex. */
+  /** SHA-256 of the file's text, in hex. */
   readonly digest: string;
-  /** The absolute folder of the file: what its paths are relative to, and where its commands run. */
+  /** The absolute folder of the file. Its paths are relative to it, and its commands run there. */
   readonly folder: string;
   readonly config: HaftConfig;
-  /** Warnings about settings that work but should not stay, one line each, with the place. */
+  /** Warnings about settings that work but should be changed, one line each, with the place. */
   readonly warnings: readonly string[];
-  /** For problems that show only when the configuration is used; see `buildRuntimeParts`. */
+  /** Returns a collector for problems that appear only when the configuration is used; see `buildRuntimeParts`. */
   readonly problems: () => Problems;
-  /** As given to `loadConfig`. */
+  /** The environment that was given to `loadConfig`. */
   readonly environment: Environment;
   readonly extensions: Extensions;
-  /** Strikes the values of its variables out of a text. */
+  /** Removes the values of its variables from a text. */
   readonly redact: Redact;
-  /** Variables of it that servers are given. */
+  /** The variables whose values are sent to servers. */
   readonly sent: readonly SentVariable[];
 }
 
-/** Where a configuration is looked for. */
+/** Options of `loadConfig`. */
 export interface LoadOptions {
-  /** Where `env:NAME` and `${NAME}` are looked up. @default process.env */
+  /** The variables for `env:NAME` and `${NAME}`. @default process.env */
   readonly environment?: Environment;
-  /** Engines and sources that the configuration may name as a type, besides those of its own `extensions`. */
+  /** Engines and sources that the configuration may use as types, in addition to those of its own `extensions`. */
   readonly extensions?: Extensions;
-  /** Names of variables that are allowed in paths, besides those under `variables`. */
+  /** Names of variables that are allowed in paths, in addition to those under `variables`. */
   readonly allowVariables?: readonly string[];
-  /** Leave alone top-level keys that belong to another program, such as those of an fms-dgt task file. @default false */
+  /** Whether to ignore top-level keys that belong to another program, such as those of an fms-dgt task file. @default false */
   readonly foreignKeys?: boolean;
 }
 
@@ -57,22 +57,22 @@ export const LOAD_OPTIONS: OptionNames<LoadOptions> = {
   foreignKeys: "boolean",
 };
 
-/** The largest configuration that is read. */
+/** Maximum size of a configuration, in bytes. */
 const MAX_CONFIG_BYTES = 1024 * 1024;
-/** The names of the configurations that are found in a folder. */
+/** The names under which `findConfig` looks for a configuration. */
 export const CONFIG_NAMES: readonly string[] = ["haft.toml", "haft.yaml", "haft.yml", "haft.json"];
 
 /**
- * Reads `haft.toml`, `.yaml`, `.yml` or `.json`, distinguished by the ending, and checks every key.
+ * Reads `haft.toml`, `.yaml`, `.yml` or `.json`, distinguished by the file name ending, and checks every key.
  *
- * `env:NAME` as the whole value, and `${NAME}` inside it, are replaced by environment variables where a value may be a secret (`env`, `args`,
- * `headers`, `url`, `auth` and the like), in `root` and in the path of the store. In the paths of other files only `${NAME}` does, with
- * the names that `variables.allow` or the options list. All other text stays as it is. Nothing is started or imported.
+ * `env:NAME` as the whole value, and `${NAME}` inside it, are replaced by environment variables in values that may be secrets (`env`, `args`,
+ * `headers`, `url`, `auth` and the like), in `root` and in the path of the store. In the paths of other files only `${NAME}` is replaced, and only
+ * names that `variables.allow` or the options list. All other text is kept. Nothing is started or imported.
  *
- * The files of other MCP clients, with `mcpServers` or `servers`, are read as they are.
+ * The files of other MCP clients, with `mcpServers` or `servers`, can be read too.
  *
  * @throws ToolError `invalid_config`: the message is the first problem as `file:line:column: key: what is wrong`,
- * `details` are all of them in the order of the file, at most 20. No message holds the value of a variable.
+ * `details` has all of them in the order of the file, at most 20. No message contains the value of a variable.
  * @throws ToolError `duplicate` for an extension with the name of a built-in one
  */
 export async function loadConfig(path: string, options: LoadOptions = {}): Promise<LoadedConfig> {
@@ -82,10 +82,9 @@ export async function loadConfig(path: string, options: LoadOptions = {}): Promi
 }
 
 /**
- * As `loadConfig`, for commands that use the store and nothing else: variables of toolsets, servers and models need not be set, and
- * their values stay as they are written where they are not.
+ * Like `loadConfig`, for commands that only use the store: variables of toolsets, servers and models may be unset, and are then not replaced.
  *
- * @throws ToolError as `loadConfig`
+ * @throws ToolError like `loadConfig`
  */
 export async function loadStoreConfig(path: string, options: LoadOptions): Promise<LoadedConfig> {
   return load(path, options, true);
@@ -103,11 +102,11 @@ async function load(path: string, options: LoadOptions, onlyStore: boolean): Pro
     hint: "Name the file itself, such as haft.toml.",
     jsonComments: isForeignName,
   });
-  const mayBeOfClient = isForeignName && path.toLowerCase().endsWith(".json"); // a mistyped limit of ours must not be ignored
+  const mayBeOfClient = isForeignName && path.toLowerCase().endsWith(".json"); // a mistyped key of ours must not be ignored
   return checked(path, document, { ...options, table, mayBeOfClient, onlyStore });
 }
 
-/** The configuration of a folder without a configuration file: no toolsets, and every default. */
+/** Returns the configuration of a folder without a configuration file: no toolsets, and all defaults. */
 export function emptyConfig(folder: string, environment: Environment): LoadedConfig {
   const document = { value: {}, positions: new KeyPositions(), digest: hash("sha256", "") };
   const options = { environment, table: new ExtensionTable(), mayBeOfClient: false, onlyStore: false };
@@ -115,7 +114,7 @@ export function emptyConfig(folder: string, environment: Environment): LoadedCon
 }
 
 interface CheckOptions extends LoadOptions, Pick<ReadOptions, "mayBeOfClient" | "onlyStore"> {
-  /** Of `extensions`. */
+  /** The registered factories, including those of `extensions`. */
   readonly table: ExtensionTable;
 }
 
@@ -154,9 +153,9 @@ function checked(
 }
 
 /**
- * The configuration file of a folder, by its name; undefined when there is none. Parent folders are not searched.
+ * Returns the path of the configuration file in a folder; undefined if there is none. Parent folders are not searched.
  *
- * @throws ToolError `invalid_config` when there are several
+ * @throws ToolError `invalid_config` if there are several
  */
 export function findConfig(folder: string): string | undefined {
   checkText(folder, "findConfig()", "the path of a folder");
@@ -165,7 +164,7 @@ export function findConfig(folder: string): string | undefined {
   return found[0] === undefined ? undefined : join(folder, found[0]);
 }
 
-/** Notes on enrichments that need a function of the program. Modules are not imported here, so their functions are not known. */
+/** Returns notes on enrichments that need a function of the program. Extension modules are not imported here, so with them nothing is known. */
 function leftOut({ enrichments, extensions }: HaftConfig, table: ExtensionTable): readonly Note[] {
   if (extensions.length > 0 || table.enrichment(EMBEDDINGS_TYPE) !== undefined) return [];
   return enrichments.flatMap((enrichment) =>

@@ -1,7 +1,7 @@
-/** Finds the key that was probably meant. */
+/** Finds the intended key for a misspelled one. */
 import { EditDistance } from "../core/base/near-names.ts";
 
-/** The names of our keys in other tools. */
+/** Names that other tools use for our keys. */
 const OTHER_WORDS: ReadonlyMap<string, string> = new Map([
   ["environment", "env"],
   ["timeout", "timeoutMs"],
@@ -58,11 +58,11 @@ const OTHER_WORDS: ReadonlyMap<string, string> = new Map([
   ["maxsize", "maxBytes"],
 ]);
 
-/** Longer keys, and more candidates, are not compared. */
+/** Longer keys and further candidates are not compared. */
 const MAX_LENGTH = 64;
 const MAX_KNOWN = 100;
 
-/** The key of `known` that is spelled most like `key`, in any case and with any separators; undefined when none is near. */
+/** Returns the key of `known` with the most similar spelling, ignoring case and separators; undefined if none is similar. */
 export function nearKey(key: string, known: readonly string[]): string | undefined {
   if (key.length > MAX_LENGTH) return undefined;
   const wanted = plain(key);
@@ -82,13 +82,13 @@ export function nearKey(key: string, known: readonly string[]): string | undefin
   return nearest;
 }
 
-/** ` Did you mean "root"?`, behind another sentence; empty where none is near. */
+/** Returns ` Did you mean "root"?`, to be appended to another sentence; empty if no key is similar. */
 export function nearHint(key: string, known: readonly string[]): string {
   const near = nearKey(key, known);
   return near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`;
 }
 
-/** `unknown key. Did you mean "root"?`, or the keys there are. */
+/** Returns `unknown key. Did you mean "root"?`, or the list of known keys. */
 export function unknownKey(key: string, known: readonly string[]): string {
   return `unknown key.${nearHint(key, known) || ` There are: ${known.join(", ")}.`}`;
 }

@@ -1,4 +1,4 @@
-/** Reads the keys of one table of a configuration file, and reports what is wrong with each. */
+/** Reads the keys of one table of a configuration file, and reports invalid ones. */
 import { describeThrown } from "../core/error.ts";
 import { copyJson, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { typeInWords } from "../core/base/wording.ts";
@@ -8,10 +8,10 @@ import { nearHint, unknownKey } from "./near-key.ts";
 import type { Problems } from "../documents/problems.ts";
 
 const NOWHERE: ReadonlyMap<string, string> = new Map();
-/** So many unknown keys of a table are named: more are no mistakes of spelling. */
+/** Maximum number of unknown keys of a table that are reported; more are not spelling mistakes. */
 const MAX_UNKNOWN = 100;
 
-/** Every getter returns undefined for a key that is not there or not usable; the latter has then been reported. */
+/** Every getter returns undefined for a key that is missing or invalid; an invalid one is also reported. */
 export class TableReader {
   readonly path: KeyPath;
   readonly #table: object;
@@ -24,7 +24,7 @@ export class TableReader {
     this.#problems = problems;
   }
 
-  /** The same table, whose problems are reported elsewhere. */
+  /** Returns a reader of the same table that reports its problems elsewhere. */
   reportingTo(problems: Problems): TableReader {
     return new TableReader(this.#table, this.path, problems);
   }
@@ -49,7 +49,7 @@ export class TableReader {
     return value === "" ? undefined : value;
   }
 
-  /** One of a few words. */
+  /** Reads a string that is one of a few words. */
   choice<Word extends string>(key: string, words: readonly Word[], options: { readonly required?: boolean } = {}): Word | undefined {
     const oneOf = `one of ${words.map((word) => JSON.stringify(word)).join(", ")}`;
     const value = options.required === true ? this.requiredText(key, oneOf) : this.text(key);
@@ -75,7 +75,7 @@ export class TableReader {
     return undefined;
   }
 
-  /** @param faultOf says what is wrong with a text; left out = any will do */
+  /** @param faultOf returns what is wrong with a string; left out = any string is accepted */
   texts(key: string, faultOf: (text: string) => string | undefined = () => undefined): readonly string[] | undefined {
     const value = this.#read(key);
     if (value === undefined) return undefined;
@@ -92,7 +92,7 @@ export class TableReader {
     return texts.length === value.length ? texts : undefined;
   }
 
-  /** Texts that are all among the words, each of which is such a thing: `scope`. */
+  /** Reads strings that must all be among the words. @param thing a noun for messages, such as `scope` */
   choices<Word extends string>(key: string, words: readonly Word[], thing: string): readonly Word[] | undefined {
     const isOne = (text: string): text is Word => words.some((word) => word === text);
     return this.texts(key, (text) => (isOne(text) ? undefined : `is no ${thing}. There are: ${words.join(", ")}.`))?.filter(isOne);
@@ -106,7 +106,7 @@ export class TableReader {
     return undefined;
   }
 
-  /** Returns the result of `read` for the table under a key; keys that it does not ask for are reported, as by `finish`. Undefined where there is no table. */
+  /** Returns the result of `read` for the table under a key, and reports keys that it did not read, like `finish`. Undefined if there is no table. */
   section<Value>(key: string, read: (table: TableReader) => Value, elsewhere?: ReadonlyMap<string, string>): Value | undefined {
     const table = this.table(key);
     if (table === undefined) return undefined;
@@ -115,7 +115,7 @@ export class TableReader {
     return value;
   }
 
-  /** A list of tables. An item that is not a table has been reported and is left out. */
+  /** Reads an array of tables. An item that is not a table is reported and left out. */
   tables(key: string): readonly TableReader[] | undefined {
     const value = this.#read(key);
     if (value === undefined) return undefined;
@@ -124,13 +124,13 @@ export class TableReader {
     return undefined;
   }
 
-  /** Texts by name. */
+  /** Reads a table of strings. */
   textTable(key: string): Readonly<Record<string, string>> | undefined {
     const table = this.table(key);
     return table && Object.fromEntries(table.byName((name) => table.text(name)));
   }
 
-  /** The answers of `read` for the keys of a table whose keys are names, without those for which it has none. */
+  /** Returns the results of `read` for the keys of a table whose keys are names, without those that are undefined. */
   byName<Value>(read: (name: string) => Value | undefined): readonly (readonly [name: string, value: Value])[] {
     return this.names().flatMap((name) => {
       const value = read(name);
@@ -138,12 +138,12 @@ export class TableReader {
     });
   }
 
-  /** The value of a key unchanged, of any type. */
+  /** Returns the value of a key unchanged, of any type. */
   value(key: string): unknown {
     return this.#read(key);
   }
 
-  /** As `value`, for a key that may turn out to be none of ours: it does not count as asked for. */
+  /** Like `value`, for a key that may not be one of ours: it does not count as read. */
   peek(key: string): unknown {
     return Object.hasOwn(this.#table, key) ? Reflect.get(this.#table, key) : undefined;
   }
@@ -152,14 +152,14 @@ export class TableReader {
     return Object.hasOwn(this.#table, key);
   }
 
-  /** Of several names of one key, the first that the table has, or else the first of all; every further one that it has is reported. */
+  /** Returns the first of several aliases that the table has, or else the first of all; further ones that it has are reported. */
   firstPresent([first, ...others]: readonly [string, ...string[]]): string {
     const [used = first, ...more] = [first, ...others].filter((key) => this.#read(key) !== undefined);
     for (const key of more) this.report(key, `duplicates ${used}; remove one of them.`);
     return used;
   }
 
-  /** Every key that was not asked for, with its value, as plain JSON; they count as asked for. Values that are not JSON have been reported. */
+  /** Returns the keys that were not read, with their values, as plain JSON, and counts them as read. Values that are not JSON are reported. */
   rest(): JsonObject {
     const rest: [key: string, value: JsonValue][] = [];
     for (const key of this.names().filter((name) => !this.#known.has(name))) {
@@ -172,20 +172,20 @@ export class TableReader {
     return Object.fromEntries(rest);
   }
 
-  /** Takes every key for known, whatever it is. */
+  /** Counts every remaining key as known. */
   ignoreRest(): void {
     for (const name of this.names()) this.#known.add(name);
   }
 
-  /** All keys there are, for a table whose keys are names. */
+  /** Returns all keys, for a table whose keys are names. */
   names(): readonly string[] {
     return Object.keys(this.#table);
   }
 
   /**
-   * Reports the keys that were not asked for.
+   * Reports the keys that were not read.
    *
-   * @param elsewhere the message for keys that are known, but not here
+   * @param elsewhere messages for keys that are known, but belong elsewhere
    */
   finish(elsewhere: ReadonlyMap<string, string> = NOWHERE): void {
     const unknown = Object.keys(this.#table).filter((key) => !this.#known.has(key));
@@ -206,7 +206,7 @@ export class TableReader {
   }
 }
 
-/** The tables of a list; what is none is reported and left out. */
+/** Returns readers of the tables in an array. Items that are not tables are reported and left out. */
 export function readTables(list: readonly unknown[], path: KeyPath, problems: Problems): readonly TableReader[] {
   const tables: TableReader[] = [];
   list.forEach((item, index) => {
@@ -217,12 +217,12 @@ export function readTables(list: readonly unknown[], path: KeyPath, problems: Pr
   return tables;
 }
 
-/** True for a table of the file; dates are objects too, and none. */
+/** True for a table of the file. Dates are objects too, but not tables. */
 export function isTable(value: unknown): value is object {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Date);
 }
 
-/** The kind of a value, as the rest of "must be a string, not …". The value itself may be a secret. */
+/** Returns the kind of a value, for messages such as "must be a string, not …". The value itself may be a secret. */
 export function kindOf(value: unknown): string {
   if (value === null || value === undefined) return "empty";
   return value instanceof Date ? "a date" : typeInWords(value);

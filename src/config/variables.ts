@@ -1,9 +1,9 @@
-/** Puts environment variables into the values of a configuration. */
+/** Replaces variables in the values of a configuration. */
 import type { KeyPath } from "../documents/key-positions.ts";
 import type { Problems } from "../documents/problems.ts";
 import { beginning } from "../core/base/short-text.ts";
 
-/** Variables by their names, such as those of the process. */
+/** Environment variables by name, such as those of the process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 export type Resolved = { readonly text: string } | { readonly problem: string };
@@ -13,17 +13,17 @@ const PREFIX = "env:";
 const QUOTED_LENGTH = 60;
 
 /**
- * Resolves `env:NAME`, the whole text, and each `${NAME}` inside it.
+ * Resolves `env:NAME` if it is the whole text, else each `${NAME}` inside it.
  *
- * The value of a variable is taken as it is, never looked through for more variables. A variable that is not set
- * is a problem that names it; the values of variables are in no message.
+ * The value of a variable is inserted unchanged and not searched for more variables. A variable that is not set is a problem that names it. No
+ * message contains the value of a variable.
  */
 export function resolveVariables(text: string, environment: Environment): Resolved {
   if (text.startsWith(PREFIX)) return valueOf(text.slice(PREFIX.length), text, environment);
   return fillIn(text, (name, written) => valueOf(name, written, environment));
 }
 
-/** As `resolveVariables`, for a path: only `${NAME}`, and only with the names that are allowed in paths. */
+/** Like `resolveVariables`, for a path: only `${NAME}`, and only names that are allowed in paths. */
 function resolvePathVariables(text: string, environment: Environment, allowed: ReadonlySet<string>): Resolved {
   return fillIn(text, (name, written) => {
     if (!NAME.test(name) || allowed.has(name)) return valueOf(name, written, environment);
@@ -31,7 +31,7 @@ function resolvePathVariables(text: string, environment: Environment, allowed: R
   });
 }
 
-/** True for a name an environment variable can have. */
+/** Whether the name is valid for an environment variable. */
 export function isVariableName(name: string): boolean {
   return NAME.test(name);
 }
@@ -59,7 +59,7 @@ function valueOf(name: string, written: string, environment: Environment): Resol
   return value === undefined ? { problem: `the environment variable ${name} is not set.` } : { text: value };
 }
 
-/** The values of the variables that a text refers to, by name: they may be secrets. */
+/** Returns the values of the variables that a text refers to, by name. They may be secrets. */
 export function variablesIn(text: string, environment: Environment): Readonly<Record<string, string>> {
   const values: [name: string, value: string][] = [];
   for (const name of namesIn(text)) {
@@ -79,23 +79,23 @@ export interface VariablesOptions {
   /** Names that are allowed in paths. */
   readonly allowed: ReadonlySet<string>;
   readonly problems: Problems;
-  /** A text with a variable that is not set stays as it is written, and is no problem. @default false */
+  /** Whether a text with an unset variable is kept as written, without a problem. @default false */
   readonly mayBeUnset?: boolean | undefined;
 }
 
-/** A variable whose value leaves this machine. */
+/** A variable whose value is sent off this machine. */
 export interface SentVariable {
   readonly place: KeyPath;
   readonly name: string;
 }
 
-/** Resolves the variables of one file and reports those it cannot; the text is empty then. */
+/** Resolves the variables of one file, and reports those it cannot resolve; their text is then empty. */
 export class Variables {
   readonly environment: Environment;
   readonly allowed: ReadonlySet<string>;
-  /** The values of variables that were put in where a secret is allowed, by name. */
+  /** The values of resolved variables that may be secrets, by name. */
   readonly secrets: Record<string, string> = {};
-  /** Those in addresses, headers and the like. */
+  /** The variables in addresses, headers and other texts that are sent. */
   readonly sent: SentVariable[] = [];
   readonly #problems: Problems;
   readonly #mayBeUnset: boolean;
@@ -107,7 +107,7 @@ export class Variables {
     this.#mayBeUnset = mayBeUnset;
   }
 
-  /** A value that may be a secret, and is for a program or folder of this machine. */
+  /** Resolves a value that may be a secret and stays on this machine. */
   value(text: string, place: KeyPath): string {
     Object.assign(this.secrets, variablesIn(text, this.environment));
     return this.#report(resolveVariables(text, this.environment), text, place);
@@ -117,28 +117,30 @@ export class Variables {
     return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, this.value(text, [...place, name])]));
   }
 
-  /** As `value`, for what is sent to a server. */
+  /** Like `value`, for a text that is sent to a server. */
   sentValue(text: string, place: KeyPath): string {
     for (const name of namesIn(text)) this.sent.push({ place, name });
     return this.value(text, place);
   }
 
-  /** As `values`, for what is sent to a server. */
+  /** Like `values`, for texts that are sent to a server. */
   sentValues(texts: Readonly<Record<string, string>>, place: KeyPath): Readonly<Record<string, string>> {
     return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, this.sentValue(text, [...place, name])]));
   }
 
-  /** The path of a file. */
+  /** Resolves the path of a file. */
   path(text: string, place: KeyPath): string {
     return this.#report(resolvePathVariables(text, this.environment, this.allowed), text, place);
   }
 
-  /** Leaves every text as it is written: the variables of disabled entries are not needed. */
+  /** Returns a resolver that keeps every text as written, since the variables of disabled entries are not needed. */
   untouched(): Variables {
     return new UntouchedVariables({ environment: this.environment, allowed: this.allowed, problems: this.#problems });
   }
 
-  /** Leaves the variables of every text in it, for a file that is written; a text that would be none there is reported. */
+  /**
+   * Returns a resolver that keeps the variables of every text, for a file to be written. A text that would be read as a variable there is reported.
+   */
   kept(problems: Problems): Variables {
     return new KeptVariables({ environment: this.environment, allowed: this.allowed, problems });
   }

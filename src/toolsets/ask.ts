@@ -7,9 +7,9 @@ import type { Toolset } from "../core/toolset.ts";
 import { defineTool } from "../registry/define-tool.ts";
 
 const MAX_OPTIONS = 20;
-/** One question at a time, and only when the model's message is complete. */
+/** Serialises questions, and delays them until the model's message is complete. */
 const ASKS: Effects<unknown> = Object.freeze({ reads: [], writes: ["user"], external: true });
-/** A person takes the time they need; the deadline of the call still holds. */
+/** No timeout, since a person may take long. The deadline of the call still applies. */
 const NO_LIMIT = { timeoutMs: 0, maxAttempts: 1 } as const;
 
 interface AskInput {
@@ -24,10 +24,11 @@ interface CardInput {
 }
 
 /**
- * A toolset with `ask_user`, which puts a question to the user and returns the answer, and `show_card`, which shows a titled text with choices.
+ * Returns a toolset with `ask_user`, which puts a question to the user and returns the answer, and `show_card`, which shows a titled text with
+ * choices.
  *
- * The question goes to the `ask` of `createRuntime` or `execute`; `haft chat` and `haft run` ask at the terminal. Where no one can be
- * asked, the call ends with `unavailable` at once. A timeout does not apply to these calls, a deadline does.
+ * The question goes to the `ask` of `createRuntime` or `execute`; `haft chat` and `haft run` ask at the terminal. If no one can be asked, the call
+ * ends with `unavailable` at once. These calls have no timeout, but a deadline applies.
  *
  * @throws ToolError `invalid_argument` for unknown options
  */

@@ -1,4 +1,4 @@
-/** The toolset `channels`: what agents say to one another. */
+/** The toolset `channels`: messages between agents. */
 import type { JsonObject } from "../core/base/json.ts";
 import { plural } from "../core/base/wording.ts";
 import type { ToolContext } from "../core/context.ts";
@@ -16,8 +16,8 @@ export interface ChannelsToolsetOptions {
 }
 
 /**
- * Tools with which a model writes on channels: `send_message` and `list_channels`. They reach the channels that belong to their own session,
- * and the shared ones; they make none.
+ * Returns tools with which a model writes on channels: `send_message` and `list_channels`. They reach the channels of the calling session and the
+ * shared ones, and cannot create channels.
  *
  * @throws ToolError `invalid_argument`
  */
@@ -35,7 +35,7 @@ interface Sent {
   readonly metadata?: JsonObject;
 }
 
-/** The sender is the agent itself, whatever the arguments say. */
+/** The sender is always the calling agent, whatever the arguments say. */
 function sendTool(channels: Channels) {
   return defineTool({
     name: "send_message",
@@ -58,7 +58,7 @@ function sendTool(channels: Channels) {
       const { sessionId: senderId, signal, traceHeaders } = context;
       const sender = context.agentName ?? senderId;
       const traceparent = spanOf(traceHeaders);
-      // A model that waits for others to read cannot do anything else: it gets the error that the channel is full.
+      // A model that waits for readers cannot do anything else, so a full channel is an error.
       const { id } = await channel.send(message, { sender, senderId, metadata, traceparent, signal, whenFull: "refuse" });
       return { message_id: id };
     },
@@ -79,7 +79,7 @@ function listTool(channels: Channels) {
   });
 }
 
-/** `tasks queue: Work to be done, 3 messages wait` */
+/** Formats a channel: `tasks queue: Work to be done, 3 messages waiting`. */
 async function channelLine(channel: Channel): Promise<string> {
   const { name, kind, description } = channel;
   const waiting = await channel.countWaiting();

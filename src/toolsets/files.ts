@@ -14,7 +14,7 @@ import { readTool } from "./files/read-file.ts";
 import { type PathGuard, Workspace } from "./files/workspace-path.ts";
 import { writeTool } from "./files/write-file.ts";
 
-/** Which folder the tools work in, and what they may do there. */
+/** Options of `filesToolset`: the folder the tools work in, and what they may do there. */
 export interface FilesOptions {
   /** The workspace: an existing folder. Relative paths in calls start here. */
   readonly root: string;
@@ -22,21 +22,21 @@ export interface FilesOptions {
   readonly name?: string;
   /** How paths outside the workspace are treated. @default "block" */
   readonly guard?: PathGuard;
-  /** Leave out the tools that change files. @default false */
+  /** Whether to leave out the tools that change files. @default false */
   readonly readOnly?: boolean;
-  /** Only these of the tools, by their names. @default all */
+  /** The names of the tools to include. @default all */
   readonly tools?: readonly string[];
   /**
-   * Globs, relative to the workspace, of files that may be changed although other programs run or obey them, such as `package.json`,
-   * `.vscode/**` or `.git/hooks/**`, or read and changed although credentials are kept there, such as `.env`. `**` allows all.
+   * Globs, relative to the workspace, of sensitive files that are allowed. Files that other programs run or obey, such as `package.json`,
+   * `.vscode/**` or `.git/hooks/**`, may then be changed; files that hold credentials, such as `.env`, may be read and changed. `**` allows all.
    * @default none
    */
   readonly allowSensitive?: readonly string[];
-  /** Paths of files and folders that are not changed, whatever `allowSensitive` says. A configuration file gives its own. @default none */
+  /** Paths of files and folders that are never changed, whatever `allowSensitive` says. A configuration adds its own files. @default none */
   readonly protect?: readonly string[];
-  /** Answer a repeated read of an unchanged file with one line instead of its text. @default false */
+  /** Whether a repeated read of an unchanged file is answered with one line instead of the text. @default false */
   readonly unchangedReads?: boolean;
-  /** Give the text of PDFs up to 32 MB, with the package `unpdf`, in place of the documents, which not every model reads. @default false */
+  /** Whether PDFs are read as text, up to 32 MB, with the package `unpdf`; else as documents, which not every model can read. @default false */
   readonly pdfText?: boolean;
 }
 
@@ -54,16 +54,16 @@ const OPTIONS: OptionNames<FilesOptions> = {
 const GUARDS: ReadonlySet<unknown> = new Set(["block", "warn", "off"] satisfies PathGuard[]);
 
 /**
- * Makes the tools `read`, `list`, `glob`, `grep`, `json_read`, and with them `write`, `edit`, `multi_edit` and
- * `json_write`, over one folder.
+ * Returns a toolset over one folder: `read`, `list`, `glob`, `grep`, `json_read`, and unless `readOnly`, `write`, `edit`, `multi_edit` and
+ * `json_write`.
  *
- * Every call declares the files it touches, so that changes of one file wait for each other. A session must have
- * read an existing file before it changes it, and a change made on disk in between is noticed. Links are
- * followed only to what lies inside the workspace. Files that other programs run or obey are not written, and files where credentials
- * are kept are neither read nor written. Names decide: a hard link to such a file under another name is an ordinary file, and its content
- * is read like any other's; a change of it replaces the name and leaves what other links show as it was.
+ * Every call declares the files it touches, so that changes of one file wait for each other. A session must have read an existing file before it
+ * changes it, and the change is refused if the file has changed on disk since. Links are followed only to targets inside the workspace. Files that
+ * other programs run or obey are not written, and files that hold credentials are neither read nor written. Only names are checked: a hard link to
+ * such a file under another name is an ordinary file and can be read; changing it replaces that name and leaves the content behind other links as it
+ * was.
  *
- * @throws ToolError `invalid_config` when the root is not a folder that can be read, `invalid_argument` for other options
+ * @throws ToolError `invalid_config` if the root is not a readable folder, `invalid_argument` for other options
  */
 export function filesToolset(options: FilesOptions): Toolset {
   checkKnownKeys(options, OPTIONS, "filesToolset()");

@@ -1,4 +1,4 @@
-/** The toolset `catalog`: a model finds tools by what they do, and is not shown all of them from the beginning. @packageDocumentation */
+/** The toolset `catalog`: a model finds tools by what they do, instead of being shown all of them from the beginning. @packageDocumentation */
 import { OWN_NAMESPACE } from "../core/call.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { plural, quoted } from "../core/base/wording.ts";
@@ -20,11 +20,11 @@ import { passOn } from "./passed-on-answer.ts";
 
 /** Options of `findToolsToolset`. */
 export interface FindToolsOptions {
-  /** How many tools a search finds where the model does not say. Integer, 1 to 20. @default 5 */
+  /** Number of tools that a search finds unless the model gives another. Integer, 1 to 20. @default 5 */
   readonly limit?: number;
   /**
-   * Adds `call_tool`, which calls a tool by its name: for MCP clients and frameworks, whose list of tools does not grow while they run. What is
-   * found is then described with its arguments. @default false
+   * Adds `call_tool`, which calls a tool by its name: for MCP clients and frameworks whose list of tools is fixed while they run. Found tools are
+   * then described with their arguments. @default false
    */
   readonly callTool?: boolean;
 }
@@ -34,13 +34,13 @@ const MAX_LIMIT = 20;
 const MAX_QUERY_CHARS = 1_000;
 const MAX_DESCRIPTION_CHARS = 600;
 const MAX_SCHEMA_CHARS = 8_192;
-/** Most toolsets that are named where nothing was found. */
+/** Maximum number of toolsets that are named if nothing was found. */
 const MAX_TOOLSETS = 20;
 const NO_NAMES: ReadonlyMap<string, string> = new Map();
 
 /**
- * A toolset `catalog` with the tool `find_tools`, which searches the tools of the runtime that it is given to. Tools that are denied, hidden
- * from the caller or cannot be used are never found. What was found is kept in the session: a loop with `deferTools` offers it from then on.
+ * Returns the toolset `catalog` with the tool `find_tools`, which searches the tools of its runtime. Tools that are denied, hidden from the caller or
+ * unusable are never found. Found tools are remembered in the session: a loop with `deferTools` offers them from then on.
  *
  * @throws ToolError `invalid_argument`
  */
@@ -87,7 +87,7 @@ interface Search {
   readonly visibility: Visibility | undefined;
 }
 
-/** The first that can be called by name; overloads count as one. */
+/** Returns the best matches that can be called by name; overloads count as one. */
 function search(registry: Registry, { query, limit, visibility }: Search): readonly RegisteredTool[] {
   const found = new Map<string, RegisteredTool>();
   for (const registered of registry.search({ text: query })) {
@@ -98,7 +98,7 @@ function search(registry: Registry, { query, limit, visibility }: Search): reado
   return [...found.values()];
 }
 
-/** Whether it can be called by name, as far as that is known without a look at its schema. */
+/** Whether the tool can be called by name, as far as that is known without its schema. */
 function isOffered({ qualifiedName, tool, toolset }: RegisteredTool, visibility: Visibility | undefined): boolean {
   if (toolset.name === CATALOG_TOOLSET || toolset.name === OWN_NAMESPACE) return false;
   return tool.providerExecuted !== true && tool.unusable === undefined && visibility?.permits(qualifiedName) !== false;
@@ -109,7 +109,7 @@ function foundText(found: readonly RegisteredTool[], callTool: boolean): string 
   return [heading, ...found.map((registered) => toolText(registered, callTool))].join("\n");
 }
 
-/** Described with its arguments where its definition is shown nowhere else. */
+/** Returns the lines of a tool, with its arguments if its definition is shown nowhere else. */
 function toolText({ qualifiedName, tool }: RegisteredTool, withArguments: boolean): string {
   const line = `- ${providerName(qualifiedName)}: ${cut(tool.description.replaceAll(/\s+/gu, " ").trim(), MAX_DESCRIPTION_CHARS)}`;
   return withArguments ? `${line}\n  input: ${cut(JSON.stringify(tool.inputSchema), MAX_SCHEMA_CHARS)}` : line;

@@ -1,4 +1,4 @@
-/** The tool `info`: a tool's documentation when the model asks for it, and not before. @packageDocumentation */
+/** The tool `info`: a tool's documentation on demand. @packageDocumentation */
 import { checkText } from "../core/check-argument.ts";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,20 +13,20 @@ import { INFO_TOOL, DOCUMENTATION_TOOLSET } from "../call/admit/documentation-ga
 import { callerVisibility, messageOf, registryOf } from "../call/context/tool-context.ts";
 import { qualifiedNameOf } from "../wire/provider-name.ts";
 
-/** Texts in place of tools' own documentation. */
+/** Options of `infoToolset`. */
 export interface InfoOptions {
   /**
-   * Texts in place of tools' own documentation, by qualified or bare name. A function chooses them for each call, so that two sessions or
-   * agents of one runtime have their own: by `context.sessionId`, or by a value in `context.data`.
+   * Texts that replace the documentation of tools, by qualified or bare name. A function is called for each call, so that sessions or agents of one
+   * runtime can have different texts, by `context.sessionId` or a value in `context.data`.
    */
   readonly overrides?: DocumentationOverrides | ((context: ToolContext) => DocumentationOverrides | undefined);
 }
 
 /**
- * A toolset `manual` with the tool `info`, which reads out the documentation of every tool of the runtime that it is given to:
+ * Returns the toolset `manual` with the tool `info`, which returns the documentation of any tool of its runtime:
  * `createRuntime({ toolsets: [infoToolset()] })`.
  *
- * Reading unlocks, for the session it is read in, a tool with `requiresReading`. Tools that are hidden from the caller are hidden here too.
+ * Reading it unlocks a tool with `requiresReading` for that session. Tools that are hidden from the caller are hidden here too.
  */
 export function infoToolset(options: InfoOptions = {}): Toolset {
   checkKnownKeys(options, { overrides: true }, "infoToolset()");
@@ -56,7 +56,7 @@ export function infoToolset(options: InfoOptions = {}): Toolset {
   return { name: DOCUMENTATION_TOOLSET, description: "The documentation of the other tools.", tools: [info] };
 }
 
-/** A model may give the name that its provider was given: `files__edit`. */
+/** For look-ups of the encoded names that providers are given, such as `files__edit`. */
 const NO_NAMES: ReadonlyMap<string, string> = new Map();
 
 const ENDING = ".md";
@@ -64,10 +64,10 @@ const MAX_BYTES = 1024 * 1024;
 const MAX_FILES = 10_000;
 
 /**
- * Reads overrides from a folder: `edit.md` for a tool by its bare name, `files/edit.md` for the one of the toolset `files`. Other files, and
- * folders below those, are not looked at.
+ * Reads overrides from a folder: `edit.md` for a tool by its bare name, `files/edit.md` for the tool of that name in the toolset `files`. Other files
+ * and deeper folders are ignored.
  *
- * @throws ToolError `invalid_config` for a folder that cannot be read, a file of more than 1 MiB or in another encoding than UTF-8
+ * @throws ToolError `invalid_config` for a folder that cannot be read, a file of more than 1 MiB or one that is not UTF-8
  */
 export async function readOverrides(folder: string): Promise<DocumentationOverrides> {
   checkText(folder, "readOverrides()", "the path of a folder");
@@ -118,7 +118,7 @@ async function readInto(overrides: Map<string, string>, name: string, path: stri
   overrides.set(name, text.trim());
 }
 
-/** Notes by which call, in which message of the model, the documentation of a tool was read. */
+/** Records which call, in which message of the model, has read the documentation of a tool. */
 function markRead(context: ToolContext, qualifiedName: string): void {
   const message = messageOf(context) ?? context.turnId;
   context.state.update(qualifiedName, () => ({ message, callId: context.callId }));

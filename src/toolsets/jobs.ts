@@ -1,4 +1,4 @@
-/** The toolset `jobs`: background jobs in the hands of the model that began them. @packageDocumentation */
+/** The toolset `jobs`: a model manages the background jobs that it began. @packageDocumentation */
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import type { EndedJob, JobStatus } from "../core/job-status.ts";
@@ -21,13 +21,13 @@ const ID = { type: "string", description: "The id of the job." } as const;
 
 /** Options of `jobsToolset`. */
 export interface JobsToolsetOptions {
-  /** Lets `stop_job` remove triggers as well, by their ids. @default jobs only */
+  /** Lets `stop_job` remove triggers as well, by id. @default jobs only */
   readonly triggers?: Triggers;
 }
 
 /**
- * Tools with which a model looks after its background jobs: `jobs`, `wait`, `read_job`, `send_to_job`, `stop_job`. They reach the jobs of
- * their own session only.
+ * Returns tools with which a model manages its background jobs: `jobs`, `wait`, `read_job`, `send_to_job`, `stop_job`. They only reach jobs of the
+ * calling session.
  */
 export function jobsToolset(options: JobsToolsetOptions = {}): Toolset {
   checkKnownKeys(options, { triggers: true }, "jobsToolset()");
@@ -66,7 +66,7 @@ function waitTool() {
     },
     effects: READS,
     timeoutMs: (MAX_WAIT_S + 60) * 1_000,
-    promoteAfterMs: 0, // a job that only waits for a job is of no use
+    promoteAfterMs: 0, // never promoted to a job: waiting for a job in a job is useless
     execute: async ({ id, timeout = DEFAULT_WAIT_S }: { readonly id: string; readonly timeout?: number }, context: ToolContext) => {
       const jobs = ownJobs(context, id);
       return waitedText(await jobs.wait(id, { timeoutMs: timeout * 1_000, signal: context.signal, untilAsked: true }), timeout);
@@ -139,7 +139,7 @@ function stopTool(triggers: Triggers | undefined) {
   });
 }
 
-/** Refuses ids of other sessions' jobs, however they were learnt. */
+/** Returns the jobs, if the id is of a job of this session. Refuses ids of other sessions' jobs. */
 function ownJobs(context: ToolContext, id: string): Jobs {
   const jobs = jobsOf(context);
   if (jobs.get(id)?.sessionId === context.sessionId) return jobs;
@@ -149,7 +149,7 @@ function ownJobs(context: ToolContext, id: string): Jobs {
   });
 }
 
-/** `call_12 build::run running, 34 lines written` */
+/** Formats a job: `call_12 build::run running, 34 lines written`. */
 function statusLine({ id, toolName, state, output, question, error }: JobStatus): string {
   const wrote = output.lines === 0 ? "" : `, ${plural(output.lines, "line")} written`;
   const asks = question === undefined ? "" : `, asks: ${question}`;

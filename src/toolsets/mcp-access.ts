@@ -1,4 +1,4 @@
-/** The toolset `mcp`: a model reaches MCP servers by a few tools, and their own stay out of its list. @packageDocumentation */
+/** The toolset `mcp`: a model reaches MCP servers by a few tools, instead of having all of their tools listed. @packageDocumentation */
 import type { ToolContext } from "../core/context.ts";
 import { ToolOutput, type ContentPart } from "../core/content.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
@@ -20,8 +20,8 @@ import { MAX_MEDIA_BYTES } from "../policy/results/shown-media.ts";
 /** Options of `mcpAccessToolset`. */
 export interface McpAccessOptions {
   /**
-   * Adds `mcp_connect` and `mcp_disconnect`, which open and close the toolsets of this runtime that are MCP servers. A model connects to
-   * configured servers only: no command and no address of its own. @default neither
+   * Adds `mcp_connect` and `mcp_disconnect`, which open and close the toolsets of this runtime that are MCP servers. A model can only connect to
+   * configured servers, and gives neither a command nor an address. @default neither tool
    */
   readonly runtime?: () => Pick<Runtime, "openToolset" | "closeToolset">;
 }
@@ -32,8 +32,8 @@ const MAX_DESCRIPTION_CHARS = 300;
 const MAX_BASE64 = { image: (MAX_MEDIA_BYTES.image * 4) / 3, pdf: (MAX_MEDIA_BYTES.pdf * 4) / 3 };
 
 /**
- * A toolset `mcp` with `mcp_list`, `mcp_call`, `mcp_read_resource` and `mcp_get_prompt`. A call through `mcp_call` is a call of the tool
- * itself: its rules, approvals, effects and locks hold, and an answer that the server marks as an error is an error. Servers and tools that
+ * Returns the toolset `mcp` with `mcp_list`, `mcp_call`, `mcp_read_resource` and `mcp_get_prompt`. A call through `mcp_call` is a call of the tool
+ * itself: its rules, approvals, effects and locks apply, and an answer that the server marks as an error is an error. Servers and tools that
  * are denied or hidden from the caller are not listed. To keep the servers' own tools out of a model's list, defer or hide them.
  *
  * @throws ToolError `invalid_argument`
@@ -65,7 +65,10 @@ function lineOf({ name, peer, tools }: KnownServer): JsonObject {
   return { server: name, state, tools: plural(tools.length, "tool") };
 }
 
-/** Many servers offer what they do not answer: that must not keep their tools from the model. */
+/**
+ * Lists a server's tools, resources and prompts. Many servers announce resources or prompts and then fail to list them, so a failure only adds a
+ * problem.
+ */
 async function contentsOf(server: KnownServer, context: ToolContext): Promise<JsonObject> {
   const options = peerOptions(context);
   const problems: string[] = [];
@@ -80,7 +83,7 @@ async function contentsOf(server: KnownServer, context: ToolContext): Promise<Js
   };
   const [resources, prompts] = await Promise.all([listed("resources"), listed("prompts")]);
   const tools = server.tools.map(({ tool }): JsonObject => {
-    const inputSchema: JsonValue = typeof tool.inputSchema === "object" ? (tool.inputSchema as JsonObject) : {}; // checked by the registry
+    const inputSchema: JsonValue = typeof tool.inputSchema === "object" ? (tool.inputSchema as JsonObject) : {}; // the registry has checked it
     return { name: tool.name, description: beginning(tool.description, MAX_DESCRIPTION_CHARS), inputSchema };
   });
   return { server: server.name, tools, resources, prompts, ...(problems.length === 0 ? {} : { problems }) };
@@ -136,13 +139,13 @@ function readTool(): Tool {
 }
 
 function toPart(item: JsonValue): ContentPart {
-  const { uri, mimeType, text, blob } = isJsonObject(item) ? item : ({} as JsonObject); // nothing to read
+  const { uri, mimeType, text, blob } = isJsonObject(item) ? item : ({} as JsonObject); // not an object, so there is nothing to read
   const mediaType = typeof mimeType === "string" ? mimeType : "application/octet-stream";
   if (typeof text === "string") return { type: "text", text };
   if (typeof blob !== "string") throw new ToolError("invalid_output", "The server answered with something that is not a resource.");
   if (isImage(mediaType, blob) && blob.length <= MAX_BASE64.image) return { type: "image", mediaType, data: blob };
   if (mediaType.startsWith("audio/")) return { type: "audio", mediaType, data: blob };
-  // of other files the model sees the name alone; a PDF file that is damaged or too large would have providers refuse every later request
+  // The model only sees the name of other files. A damaged or too large PDF would make providers refuse every later request.
   const isSent = mediaType !== "application/pdf" || (isPdf(mediaType, blob) && blob.length <= MAX_BASE64.pdf);
   const fileType = isSent ? mediaType : "application/octet-stream";
   return { type: "file", uri: `data:${fileType};base64,${blob}`, mediaType: fileType, ...(typeof uri === "string" ? { name: uri } : {}) };

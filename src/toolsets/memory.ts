@@ -1,4 +1,4 @@
-/** The toolset `memory`: a model searches what was said and done before. @packageDocumentation */
+/** The toolset `memory`: a model searches earlier messages and results. @packageDocumentation */
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
@@ -12,24 +12,24 @@ import { MAX_TEXT_LENGTH, rememberedIn, type Memory } from "./memory/remembered.
 import { rankMemories, type Embed, type SearchMode } from "./memory/rank-memories.ts";
 import { runtimeSessionOf } from "./session-of-context.ts";
 
-/** Which sessions are searched, and how. */
+/** Options of `memoryToolset`: which sessions are searched, and how. */
 export interface MemoryOptions {
   /** The namespace of the tool. @default "memory" */
   readonly name?: string;
-  /** Sessions of this store are searched as well as the caller's own. @default none: the caller's own session alone */
+  /** The store whose sessions are searched in addition to the caller's own. @default only the caller's own session is searched */
   readonly store?: Store;
-  /** Which sessions of the store a caller may search; called once for each. @default all */
+  /** Whether the caller may search a session of the store; called once for each session. @default all may be searched */
   readonly allows?: (sessionId: string, context: ToolContext) => boolean;
-  /** Turns texts into vectors of one length, for search by meaning. @default none: search by words alone */
+  /** Turns texts into vectors of one length, for search by meaning. @default search by words only */
   readonly embed?: Embed;
 }
 
 const OPTIONS: OptionNames<MemoryOptions> = { name: true, store: "object", allows: "function", embed: "function" };
 const MODES = ["auto", "keyword", "semantic", "hybrid"] as const satisfies readonly SearchMode[];
-/** Of the store, those that were used last. */
+/** Maximum number of sessions of the store that are searched; the most recently used ones. */
 const MAX_SESSIONS = 200;
 const DEFAULT_COUNT = 5;
-/** Of all sessions together. The index of their words is made at once, and holds up the program for some 50 ms a million. */
+/** Maximum number of characters of all sessions together. Indexing is synchronous and takes about 50 ms per million characters. */
 const MAX_CHARS = 16_000_000;
 
 interface SearchInput {
@@ -40,12 +40,12 @@ interface SearchInput {
 }
 
 /**
- * Makes the tool `search_memory`, which finds messages and results of earlier turns by their words (BM25), and with `embed` by their meaning or both
- * (reciprocal rank fusion). It reads the record of the session, so it finds what a model is no longer shown; calls of voided messages and of batches that were
- * rolled back are not found.
+ * Returns a toolset with the tool `search_memory`, which finds messages and results of earlier turns by their words (BM25), with `embed` also by
+ * their meaning, or by both (reciprocal rank fusion). It reads the session's log, so it also finds entries that the model is no longer shown. Calls
+ * of voided messages and of rolled-back batches are not found.
  *
- * Searches the last 20,000 entries of a session and the 200 sessions of the store that were used last: of each entry 8,000 characters, and
- * 16 million in all, those of the caller's own session first. A larger store is searched by `session`.
+ * Searches the last 20,000 entries of a session and the 200 most recently used sessions of the store; at most 8,000 characters of each entry and 16
+ * million in all, those of the caller's own session first. In a larger store, the input `session` selects one to search.
  *
  * @throws ToolError `invalid_argument` for unknown options
  */
@@ -74,7 +74,7 @@ function searchTool(options: MemoryOptions) {
     effects: { reads: [], writes: [], idempotent: true },
     mode: "direct",
     execute: async (input, context: ToolContext) => {
-      const { query, mode = "auto", k = DEFAULT_COUNT, session } = input as SearchInput; // some of its keys depend on the options
+      const { query, mode = "auto", k = DEFAULT_COUNT, session } = input as SearchInput; // the schema, and so its keys, depends on the options
       const memories = await memoriesFor(options, session, context);
       const found = await rankMemories(memories, { query, mode, limit: k, embed, signal: context.signal });
       if (found.length === 0) return `Nothing was found for ${JSON.stringify(query)}.`;
@@ -101,7 +101,7 @@ async function memoriesFor({ store, allows }: MemoryOptions, only: string | unde
   const others = isOlder ? [...latest, only] : latest;
   const isAllowed = (id: string): boolean => {
     const answer: unknown = allows === undefined || allows(id, context);
-    return answer === true; // a promise, from JavaScript, is no answer
+    return answer === true; // a promise, from an untyped caller, does not count as true
   };
   const allowed = others.filter((id) => id !== own.id && isAllowed(id));
   if (only !== undefined && !allowed.includes(only)) throw unknownSession(only, allowed);
@@ -125,7 +125,7 @@ async function isStored(store: Store, id: string): Promise<boolean> {
   }
 }
 
-/** A damaged log is searched up to its damage; a session that was removed meanwhile has nothing. */
+/** Yields the events of a log before any damage; none if the session was removed meanwhile. */
 async function* upToDamage(events: AsyncIterable<SessionEvent>): AsyncGenerator<SessionEvent> {
   try {
     yield* events;
@@ -143,7 +143,7 @@ function unknownSession(id: string, ids: readonly string[]): ToolError {
   });
 }
 
-/** `[2026-11-26T09:00:00.000Z user] …` */
+/** Formats an entry: `[2026-11-26T09:00:00.000Z user, session s1] …`. */
 function entryText({ at, who, sessionId, text }: Memory): string {
   return `[${new Date(at).toISOString()} ${who}, session ${sessionId}] ${text}`;
 }

@@ -8,9 +8,9 @@ import { Workspace, type PathGuard } from "./files/workspace-path.ts";
 import { editCellTool } from "./notebook/edit-cell.ts";
 import { readCellsTool } from "./notebook/read-cells.ts";
 
-/** Which folder the notebooks are in. */
+/** Options of `notebookToolset`. */
 export interface NotebookOptions {
-  /** An existing folder. Relative paths in calls start here. */
+  /** The folder of the notebooks, which must exist. Relative paths in calls start here. */
   readonly root: string;
   /** The namespace of the tools. @default "notebook" */
   readonly name?: string;
@@ -21,10 +21,11 @@ export interface NotebookOptions {
 const OPTIONS: OptionNames<NotebookOptions> = { root: true, name: true, guard: true };
 
 /**
- * Makes the tools `notebook_read` and `notebook_edit` over the `.ipynb` files (nbformat 4) of one folder. Cells are read, replaced, inserted and deleted;
- * nothing is run. A notebook must be read before it is changed, as with `filesToolset`, and both notice changes made in between.
+ * Returns the tools `notebook_read` and `notebook_edit` over the `.ipynb` files (nbformat 4) of one folder. Cells are read, replaced, inserted and
+ * deleted, never run. As with `filesToolset`, a notebook must be read before it is changed, and the change is refused if it has changed on disk
+ * since.
  *
- * @throws ToolError `invalid_config` when the root is not a folder that can be read, `invalid_argument` for other options
+ * @throws ToolError `invalid_config` if the root is not a readable folder, `invalid_argument` for other options
  * @see https://nbformat.readthedocs.io/en/latest/format_description.html
  */
 export function notebookToolset(options: NotebookOptions): Toolset {

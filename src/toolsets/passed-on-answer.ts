@@ -1,4 +1,3 @@
-/** The answer of a call that a tool makes in a model's place. */
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { ToolContext } from "../core/context.ts";
@@ -7,7 +6,11 @@ import { ToolOutput } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
 import type { ToolResult } from "../core/result.ts";
 
-/** Makes a call, and answers as it does: all that a tool does which calls others by their names. @throws ToolError the one that it ended with. By rejecting */
+/**
+ * Makes a call on behalf of a tool that calls others by name, and returns the call's answer.
+ *
+ * @throws ToolError the error that the call ended with. By rejecting
+ */
 export async function passOn({ execute }: ToolContext, call: ToolCall, madeBy: string): Promise<ToolOutput> {
   const result = await execute(call, { background: false }).catch((thrown: unknown) => {
     throw keptFromStarting(thrown);
@@ -16,7 +19,7 @@ export async function passOn({ execute }: ToolContext, call: ToolCall, madeBy: s
   return passedOnAnswer(result, madeBy);
 }
 
-/** The answer of the call, as that of the tool which made it. @throws ToolError the one that it ended with */
+/** Returns the answer of the call as that of the tool which made it. @throws ToolError the error that the call ended with */
 function passedOnAnswer({ name, status, output, content, error, metadata, exitCode }: ToolResult, madeBy: string): ToolOutput {
   if (status === "pending")
     throw new ToolError(

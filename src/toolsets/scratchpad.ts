@@ -15,9 +15,9 @@ export interface Scratchpad {
   get(key: string): JsonValue | undefined;
   /** @throws ToolError `limit_exceeded` for more than 500 keys; `invalid_argument` for a key that is empty, or longer than 200 characters */
   set(key: string, value: JsonValue): void;
-  /** False where there was no such key. */
+  /** Returns false if there was no such key. */
   delete(key: string): boolean;
-  /** In the order in which they were first set, reserved ones left out. */
+  /** The keys in the order in which they were first set, without reserved ones. */
   keys(): readonly string[];
   /** Removes all but reserved keys. */
   clear(): void;
@@ -26,18 +26,18 @@ export interface Scratchpad {
 const MAX_KEYS = 500;
 const MAX_KEY_LENGTH = 200;
 const MAX_VALUE_LENGTH = 65_536;
-/** The name under which the session keeps it; no toolset can have one with "::". */
+/** The name under which the session keeps the scratchpad. No toolset can have a name with "::". */
 const OWNER = `${OWN_NAMESPACE}::scratchpad`;
-/** Each value is state of its own, so that a change of one costs the same however many there are. */
+/** State key of the list of keys. Each value has a state key of its own, so that a change costs the same however many there are. */
 const KEYS = "keys";
 const valueKey = (key: string): string => `value ${key}`;
 
 /**
- * The scratchpad of the session that a handler runs in: the same for every tool, kept, forked and rolled back with the session's state.
+ * Returns the scratchpad of the session that a handler runs in. All tools share it, and it is kept, forked and rolled back with the session's state.
  *
  * Keys of the form `__name__` are reserved for programs: the tool `scratchpad` neither lists, reads nor changes them.
  *
- * @throws ToolError `unavailable` for a context that no runtime made
+ * @throws ToolError `unavailable` for a context that was not made by a runtime
  */
 export function scratchpadOf(context: ToolContext): Scratchpad {
   const state = stateNamed(context, OWNER);
@@ -72,11 +72,12 @@ interface ScratchpadInput {
   readonly value?: string;
 }
 
-/** The actions that name a key. */
+/** The actions that take a key. */
 const WITH_KEY: ReadonlySet<string> = new Set(["get", "set", "delete"]);
 
 /**
- * A toolset with the tool `scratchpad`, with which a model keeps notes for itself within a session: it sets, gets, lists and deletes short texts by
+ * Returns a toolset with the tool `scratchpad`, with which a model keeps notes for itself within a session: it sets, gets, lists and deletes short
+ * texts by
  * key. Handlers share them through `scratchpadOf`, and each change is a `state-change` event.
  *
  * @throws ToolError `invalid_argument` for unknown options
@@ -145,7 +146,7 @@ function found(pad: Scratchpad, key: string): string {
   return value === undefined ? missing(pad, key) : valueText(value);
 }
 
-/** A missing key is an answer, not an error: the model may well ask before it sets. */
+/** A missing key is an answer, not an error: a model may ask before it sets one. */
 function missing(pad: Scratchpad, key: string): string {
   const [near] = nearNames(key, pad.keys(), 1);
   return `There is no key ${JSON.stringify(key)}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`}`;

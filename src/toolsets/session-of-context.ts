@@ -1,10 +1,9 @@
-/** The session of the agent whose model called a tool. */
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { sessionIn } from "../call/context/tool-context.ts";
 import { RuntimeSession } from "../runtime/runtime-session.ts";
 
-/** @throws ToolError `unavailable` for a call outside of a session */
+/** Returns the session of the agent whose model called a tool. @throws ToolError `unavailable` for a call outside of a session */
 export function runtimeSessionOf(context: ToolContext): RuntimeSession {
   const session = sessionIn(context);
   if (session instanceof RuntimeSession) return session;

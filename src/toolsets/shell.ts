@@ -1,4 +1,4 @@
-/** Toolsets that run what a model writes: commands of a shell, and Python. @packageDocumentation */
+/** Toolsets that run code written by a model: shell commands and Python. @packageDocumentation */
 import { execFile } from "node:child_process";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { promisify } from "node:util";
@@ -22,37 +22,39 @@ export type { ProgramOptions, SandboxKind } from "./programs/program-options.ts"
 
 /** Options of `shellToolset`. */
 export interface ShellOptions extends ProgramOptions {
-  /** The shell of commands that name none: a name, or the path of one. @default "bash", or "sh" where there is no bash */
+  /** The default shell of commands: a name, or a path. @default "bash", or "sh" if there is no bash */
   readonly shell?: string;
 }
 
 /** Options of `pythonToolset`. */
 export interface PythonOptions extends ProgramOptions {
   /**
-   * The interpreter: a name, or the path of one such as `.venv/bin/python`. One in the workspace is
-   * run in the sandbox only, and may be that of a virtual environment. @default "python3"
+   * The interpreter: a name, or a path such as `.venv/bin/python`. An interpreter in the workspace is only run in the sandbox, and may be that of a
+   * virtual environment. @default "python3"
    */
   readonly python?: string;
 }
 
-/** The kernel takes arguments of at most 128 KiB. */
+/** Maximum number of characters of a command or program: Linux takes arguments of at most 128 KiB. */
 const MAX_TEXT = 30_000;
 const SHELLS = ["bash", "sh", "zsh"];
 
 /**
- * The tool `bash`: runs a command in a shell, in the workspace.
+ * Returns a toolset with the tool `bash`, which runs a command in a shell, in the workspace.
  *
- * Each command is a process of its own, with an empty input and few variables; it ends with all that it started, also what went into the
- * background or made a session of its own. Its output is given out as it comes (`context.output`) and is the result, standard error included; an exit code other than 0
- * is an error that keeps it. A command whose time is up is sent SIGTERM, then SIGKILL after 3 s, and ends with what it had written and the exit code -1.
+ * Each command is a new process, with empty standard input and few environment variables. When it ends, all processes that it started are ended too,
+ * even those in the background or in a session of their own. Its output, standard error included, is streamed (`context.output`) and is the result;
+ * an exit code other than 0 is an error that keeps the output. At its timeout a command gets SIGTERM, then SIGKILL after 3 s, and ends with the
+ * output so far and the exit code -1.
  *
- * In the sandbox it can change the workspace only, and read the workspace and the programs of the system; it has no network unless
- * `network` is set. Files that other programs obey are read-only there, and those that keep credentials cannot be opened, up to three folders deep, as far as
- * they exist when it starts; not in `node_modules`, `venv` and `.venv`, and in `vendor`, `target`, `dist` and `build` credentials only. Its effects
- * are the files of the workspace; without a sandbox they are undeclared. Approval is asked either way.
+ * In the sandbox a command can only change the workspace, and only read the workspace and the programs of the system; it has no network unless
+ * `network` is set. Files that other programs obey are read-only there, and files that hold credentials cannot be opened. This covers files that
+ * exist when the command starts, up to three folders deep; in `vendor`, `target`, `dist` and `build` only credentials are covered, in `node_modules`,
+ * `venv` and `.venv` nothing. The tool's effects are the files of the workspace; without a sandbox they are undeclared. Approval is asked in both
+ * cases.
  *
- * @throws ToolError `invalid_config` when the root is not a folder, `invalid_argument` for other options. Opening fails with `unavailable` where the
- * sandbox cannot be made
+ * @throws ToolError `invalid_config` if the root is not a folder, `invalid_argument` for other options. Opening fails with `unavailable` if the
+ * sandbox cannot be set up
  */
 export function shellToolset(options: ShellOptions): Toolset {
   checkKnownKeys<ShellOptions>(options, { ...PROGRAM_OPTIONS, shell: true }, "shellToolset()");
@@ -71,9 +73,9 @@ export function shellToolset(options: ShellOptions): Toolset {
 }
 
 /**
- * The tool `python`: runs Python code, or a file of the workspace, by the interpreter of the system. In all else as `shellToolset`.
+ * Returns a toolset with the tool `python`, which runs Python code, or a file of the workspace. In all else like `shellToolset`.
  *
- * @throws ToolError as `shellToolset`. Opening fails with `unavailable` where there is no Python as well
+ * @throws ToolError like `shellToolset`. Opening also fails with `unavailable` if there is no Python
  */
 export function pythonToolset(options: PythonOptions): Toolset {
   checkKnownKeys<PythonOptions>(options, { ...PROGRAM_OPTIONS, python: true }, "pythonToolset()");
@@ -136,7 +138,7 @@ function toolOf(
   };
 }
 
-/** The part of a description that says where programs run. */
+/** Returns the part of a description that says where programs run. */
 function placeOf({ sandbox, network, root }: ProgramSettings): string {
   const start = `It starts in ${root}, without a terminal and with an empty input.`;
   if (sandbox === "none") return start;
@@ -211,13 +213,13 @@ const INSTALL_PYTHON =
 
 interface Interpreter {
   readonly path: string;
-  /** Folders that it reads. */
+  /** The folders that the interpreter reads. */
   readonly folders: readonly string[];
 }
 
 /**
- * The interpreter that a name or a path means. One in the workspace, which a model can change, is run in the sandbox only: what it reads is
- * said by the Python of the system that it is a link to, as in a virtual environment.
+ * Returns the interpreter for a name or a path. An interpreter in the workspace, which a model can change, is only run in the sandbox: the folders
+ * that it reads are asked of the system's Python that it links to, as in a virtual environment.
  */
 async function findPython(python: string, settings: ProgramSettings, signal: AbortSignal): Promise<Interpreter> {
   const path = python.includes(sep) ? resolve(python) : findProgram(python, process.env["PATH"] ?? "");
@@ -233,7 +235,10 @@ function isChangeable(path: string, { root, writable }: ProgramSettings): boolea
   return [root, ...writable].some((folder) => isInsideFolder(path, folder));
 }
 
-/** Asks an interpreter, where a name may be that of a script that chooses one. Nothing of the user or of the folder is loaded by it. */
+/**
+ * Asks an interpreter for its path and folders, because a name may be a script that selects an interpreter. It loads no code of the user or of the
+ * folder.
+ */
 async function askPython(python: string, signal: AbortSignal, ...more: readonly string[]): Promise<Interpreter> {
   const { PATH = "", HOME = "" } = process.env;
   const said = await promisify(execFile)(python, ["-I", ...more, "-c", ASK_PYTHON], { signal, env: { PATH, HOME }, timeout: 30_000 }).then(

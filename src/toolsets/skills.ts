@@ -1,4 +1,4 @@
-/** The toolset `skills`: instructions in folders, listed in one line each and read when a model needs them. @packageDocumentation */
+/** The toolset `skills`: instructions in folders, each listed in one line and read when a model needs it. @packageDocumentation */
 import { resolve } from "node:path";
 import { checkName } from "../core/call.ts";
 import type { ToolContext } from "../core/context.ts";
@@ -13,7 +13,7 @@ import { loadCurrent, textOf } from "./files/change-file.ts";
 import { Workspace } from "./files/workspace-path.ts";
 import { readSkills, type Skill } from "./skills/read-skills.ts";
 
-/** Where the skills are. */
+/** Options of `skillsToolset`. */
 export interface SkillsOptions {
   /** An existing folder. Each folder in it that has a `SKILL.md` is a skill. */
   readonly folder: string;
@@ -25,13 +25,14 @@ const OPTIONS: OptionNames<SkillsOptions> = { folder: true, name: true };
 const SKILL_FILE = "SKILL.md";
 
 /**
- * Makes the tool `skill` over a folder of skills: `<skill>/SKILL.md` begins with a YAML front matter that has `name` and `description`. The description of the
+ * Returns a toolset with the tool `skill` over a folder of skills: `<skill>/SKILL.md` begins with a YAML front matter that has `name` and
+ * `description`. The description of the
  * tool lists every skill in one line; a call reads the instructions of one, or another file of its folder.
  *
- * The folder is read when the toolset is opened and when it is refreshed. At most 200 skills; one whose front matter cannot be read, or that is reached
- * by a link which leads out of its folder, is left out with a warning.
+ * The folder is read when the toolset is opened and when it is refreshed. At most 200 skills. A skill whose front matter cannot be read, or that is
+ * reached by a link leading out of its folder, is left out with a warning.
  *
- * @throws ToolError `invalid_config` when the folder cannot be read, `invalid_argument` for other options
+ * @throws ToolError `invalid_config` if the folder cannot be read, `invalid_argument` for other options
  * @see https://agentskills.io/specification
  */
 export function skillsToolset(options: SkillsOptions): Toolset {

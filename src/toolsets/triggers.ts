@@ -1,4 +1,4 @@
-/** The toolset `triggers`: what wakes an agent, in the hands of its model. */
+/** The toolset `triggers`: a model manages the triggers that wake its agent. */
 import { quoted } from "../core/base/wording.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { isJsonObject } from "../core/base/json.ts";
@@ -15,9 +15,9 @@ import { runtimeSessionOf } from "./session-of-context.ts";
 
 /** Options of `triggersToolset`. */
 export interface TriggersToolsetOptions {
-  /** Those that the agents are made with. */
+  /** The triggers that the agents are made with. */
   readonly triggers: Triggers;
-  /** The names of the tools that add triggers which are offered, such as `add_timer`. @default those of all universal kinds */
+  /** The names of the offered tools that add triggers, such as `add_timer`. @default those of all universal kinds */
   readonly tools?: readonly string[];
 }
 
@@ -25,8 +25,8 @@ const NAME = "A name of your own for it, by which it can be removed. Left out: a
 const READS = { reads: ["trigger"], writes: [], idempotent: true } as const;
 
 /**
- * Tools with which a model looks after its own triggers: one for each universal kind (`add_timer`, `add_schedule`, `watch_channel`, and those
- * of the program), `list_triggers` and `remove_trigger`. They reach the triggers of their own session only.
+ * Returns tools with which a model manages its own triggers: one for each universal kind (`add_timer`, `add_schedule`, `watch_channel`, and those
+ * of the program), `list_triggers` and `remove_trigger`. They only reach triggers of the calling session.
  *
  * @throws ToolError `invalid_argument`
  */
@@ -113,7 +113,7 @@ function ownTriggers(triggers: Triggers, context: ToolContext): SessionTriggers 
   return triggers.of(runtimeSessionOf(context));
 }
 
-/** `morning schedule {"dailyAt":"09:00"}, 3 messages sent` */
+/** Formats a trigger: `morning schedule {"dailyAt":"09:00"}, sent 3`. */
 function statusLine({ id, type, settings, sent, paused, error }: TriggerStatus): string {
   const state = `${paused === true ? ", paused" : ""}${error === undefined ? "" : `, fails: ${error}`}`;
   return `${id} ${type} ${JSON.stringify(settings)}, sent ${sent}${state}`;

@@ -12,11 +12,12 @@ const OPTIONS: OptionNames<WebOptions> = { name: true, search: true, allowPrivat
 const SEARCH_OPTIONS: OptionNames<SearchProviderOptions> = { provider: true, apiKey: true, url: true };
 
 /**
- * Makes the tool `web_fetch`, which reads a page as Markdown (with the package `defuddle`), a PDF document as text (with `unpdf`), and other texts as they are; and
+ * Returns a toolset with the tool `web_fetch`, which reads a page as Markdown (with the package `defuddle`), a PDF document as text (with `unpdf`),
+ * and other texts as they are; and
  * with `search` the tool `web_search`.
  *
- * Only public addresses are reached, and those that are allowed. Pages and documents are converted in a thread with limits on memory and time, without scripts and
- * without requests of its own. What they say is third-party text.
+ * Only public addresses and those in `allowPrivate` are reached. Pages and documents are converted in a thread with limits on memory and time, which
+ * runs no scripts and makes no requests. Their content is third-party text.
  *
  * @throws ToolError `invalid_argument` for options that cannot be used
  */

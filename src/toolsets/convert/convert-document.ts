@@ -1,4 +1,4 @@
-/** Turns an HTML page into Markdown, and a PDF document into its text, in a thread with limits. */
+/** Converts an HTML page to Markdown, or a PDF document to text, in a thread with limits. */
 import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { ToolError } from "../../core/error.ts";
@@ -9,7 +9,7 @@ export type DocumentKind = "html" | "pdf";
 export interface ConvertJob {
   readonly kind: DocumentKind;
   readonly bytes: Uint8Array;
-  /** Of a page, for its relative links. */
+  /** The address of the page, for its relative links. */
   readonly url?: string;
 }
 
@@ -27,10 +27,10 @@ const PACKAGES = {
 const MEMORY = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 32 } as const;
 
 /**
- * The thread is ended when the signal aborts, which the timeout of a call does, and in any case afterwards.
+ * Converts a document. The thread is terminated at the end, and as soon as the signal aborts, for example at the call's timeout.
  *
- * @throws ToolError `execution_failed` for a document that cannot be read in 512 MB; `unavailable` where the package cannot be loaded; the
- * reason of the signal. By rejecting
+ * @throws ToolError `execution_failed` for a document that cannot be read in 512 MB; `unavailable` if the package cannot be loaded; the reason of the
+ * signal. By rejecting
  */
 export async function convertDocument(job: ConvertJob, signal: AbortSignal): Promise<ConvertedText> {
   signal.throwIfAborted();
@@ -49,12 +49,12 @@ function startWorker(job: ConvertJob): Worker {
   return threadOf(file, job);
 }
 
-/** A function of its own: see `ProgramThread` for how Turbopack takes a variable that it can follow. */
+/** A separate function because of Turbopack: see `ProgramThread` for what it does with a variable that it can trace. */
 function threadOf(file: URL, job: ConvertJob): Worker {
   return new Worker(file, { workerData: job, resourceLimits: MEMORY, env: {}, stdout: true, stderr: true });
 }
 
-/** TypeScript in the source; JavaScript in the package, whose other files are one folder deep. */
+/** A TypeScript file in the source; a JavaScript file in the package, whose other files are one folder deep. */
 function workerFile(here: unknown): URL | undefined {
   if (typeof here !== "string" || !here.startsWith("file:")) return undefined;
   const file = new URL(here.endsWith(".ts") ? "./convert-worker.ts" : "../toolsets/convert/convert-worker.js", here);

@@ -1,22 +1,22 @@
-/** The thread that turns pages and PDF documents into text: a hostile one cannot hold up or exhaust the program. */
+/** The thread that converts pages and PDF documents to text, so that a hostile document cannot block the program or exhaust its memory. */
 import { readFile } from "node:fs/promises";
 import { parentPort, workerData } from "node:worker_threads";
 import type { PDFDocumentProxy } from "unpdf/pdfjs";
 import type { ConvertAnswer, ConvertJob } from "./convert-document.ts";
 
-/** Comments, and elements whose text is no HTML: what looks like a tag there is none. */
+/** Comments, and elements whose text is not HTML: what looks like a tag in them is none. */
 const NO_TAGS = /<!--(?:-?>|[^]*?(?:-->|$))|<(script|style|title|textarea)\b[^]*?(?:<\/\1\s*>|$)/giu;
 
-/** The package of a converter could not be loaded. */
+/** Thrown if the package of a converter could not be loaded. */
 class UnloadedPackage extends Error {}
 
-// No converter has a reason to reach the network, and the address guard does not hold in here.
+// No converter needs the network, and the address guard does not apply in this thread.
 globalThis.fetch = () => Promise.reject(new Error("A converter may not use the network."));
 
 const NEEDS_PASSWORD = "it is encrypted, and only opens with a password. Ask the user for a copy without one";
-/** As much as the heap may have, whose limit does not count these bytes: a few kilobytes of PDF unpack to gigabytes. */
+/** Maximum size of all buffers, in bytes. The heap limit does not count them, and a few kilobytes of PDF can unpack to gigabytes. */
 const MAX_BUFFER_BYTES = 512 * 1024 * 1024;
-/** Smaller ones are not measured, for speed. */
+/** Smaller buffers are not checked, for speed. */
 const SMALL_BYTES = 64 * 1024;
 
 globalThis.Uint8Array = new Proxy(Uint8Array, {
@@ -27,7 +27,7 @@ globalThis.Uint8Array = new Proxy(Uint8Array, {
   },
 });
 
-// Its pieces are made outside of the constructor above.
+// Its pieces are not created by the constructor above.
 const Unpacked = DecompressionStream;
 globalThis.DecompressionStream = class {
   readonly readable: ReadableStream;
@@ -46,7 +46,7 @@ globalThis.DecompressionStream = class {
   }
 };
 
-/** Ends the thread: an error would be taken for a fault of one stream or page, and the next one would be tried. */
+/** Ends the thread: a thrown error would count as a fault of one stream or page, and the next one would be tried. */
 function checkMemory(more: number): void {
   if (process.memoryUsage().arrayBuffers + more <= MAX_BUFFER_BYTES) return;
   answer({ error: "it unpacks to more than 512 MB", isUnloaded: false });
@@ -70,7 +70,7 @@ function notLoaded(thrown: unknown): never {
   throw new UnloadedPackage(thrown instanceof Error ? thrown.message : String(thrown));
 }
 
-/** A package that is loaded while it works may lack one of its own. */
+/** Whether a module is missing: a loaded package may lack a dependency of its own. */
 function isNotFound(thrown: unknown): boolean {
   return thrown instanceof Error && "code" in thrown && thrown.code === "ERR_MODULE_NOT_FOUND";
 }
@@ -85,7 +85,7 @@ async function convertPage(html: string, url: string | undefined): Promise<Conve
   return { text: content, title };
 }
 
-/** The tag `<body>` may be left out, as may `<html>`; the parser finds no text without it, and fails where there is no element. */
+/** Adds `<body>` if it is missing, which HTML allows, as for `<html>`: without it the parser finds no text, and it fails if there is no element. */
 function withBody(html: string): string {
   const tags = html.replaceAll(NO_TAGS, (part) => " ".repeat(part.length));
   if (/<(?:body|frameset)[\s>]/iu.test(tags)) return html;
@@ -95,7 +95,7 @@ function withBody(html: string): string {
   return `${html.slice(0, end)}<body>${html.slice(end)}`;
 }
 
-/** Page by page: a damaged one takes no other with it, and what a page unpacks to is freed before the next. */
+/** Converts page by page: a damaged page does not affect the others, and a page's memory is freed before the next. */
 async function convertPdf(bytes: Uint8Array): Promise<ConvertAnswer> {
   const { getDocumentProxy } = await import("unpdf").catch(notLoaded);
   const missingMaps = new Set<string>();
@@ -134,7 +134,7 @@ async function pageText(document: PDFDocumentProxy, number: number): Promise<str
   return [...(text === "" ? [] : [text]), ...fields].join("\n") || "(no text on this page; it may be an image)";
 }
 
-/** The form fields of a page that are filled in, one a line: their values are no part of its text. */
+/** Returns the filled form fields of a page, one per line: their values are not part of its text. */
 function formFields(annotations: readonly unknown[]): readonly string[] {
   return annotations.flatMap((annotation) => {
     if (typeof annotation !== "object" || annotation === null || !("fieldName" in annotation) || !("fieldValue" in annotation)) return [];
@@ -145,7 +145,7 @@ function formFields(annotations: readonly unknown[]): readonly string[] {
   });
 }
 
-/** Reads the files of `pdfjs-dist`, whose place unpdf gives where it is installed, and notes the character maps that are not there: their text is left out. */
+/** Reads files of `pdfjs-dist`, at the place that unpdf gives if it is installed, and collects missing character maps, whose text is left out. */
 function packageFiles(missingMaps: Set<string>) {
   return class {
     readonly #folders: Readonly<Record<string, string | null | undefined>>;

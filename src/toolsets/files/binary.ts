@@ -1,8 +1,8 @@
-/** Tells text from what is not: by its first bytes, and by extensions that never mean text. */
+/** Distinguishes text files from others by their first bytes, and by extensions that never mean text. */
 import { extname } from "node:path";
 import { refusal } from "./file-error.ts";
 
-/** How many bytes of a file are looked at. */
+/** Number of bytes at the start of a file that are examined. */
 export const HEAD_BYTES = 8192;
 const MAX_CONTROL_SHARE = 0.1;
 
@@ -20,7 +20,7 @@ export interface Media {
   readonly mediaType: string;
 }
 
-/** The image or PDF that a file's first bytes announce, whatever its name says. */
+/** Returns the image or PDF type that a file's first bytes announce, whatever its name. */
 export function detectMedia(head: Buffer): Media | undefined {
   const text = head.toString("latin1", 0, 12);
   if (text.startsWith("\u0089PNG\r\n\u001a\n")) return { kind: "image", mediaType: "image/png" };
@@ -31,7 +31,7 @@ export function detectMedia(head: Buffer): Media | undefined {
   return undefined;
 }
 
-/** Why a file is not text, or undefined when it is; without its first bytes only the name is judged. */
+/** Returns why a file is not text, or undefined if it is. Without its first bytes only the name is examined. */
 export function binaryReason(name: string, head?: Buffer): string | undefined {
   const extension = extname(name).toLowerCase();
   if (BINARY_EXTENSIONS.has(extension)) return `its extension is ${extension}`;
@@ -47,7 +47,7 @@ function controlReason(codes: Iterable<number> & { readonly length: number }): s
   return control > codes.length * MAX_CONTROL_SHARE ? "more than a tenth of it is control bytes" : undefined;
 }
 
-/** The encoding of text that is not in UTF-8, as far as its first bytes show it: by a byte order mark, or by letters of ASCII with NUL bytes between them. */
+/** Returns the encoding of text that is not UTF-8, judged by its first bytes: a byte order mark, or ASCII letters with NUL bytes between them. */
 export function wideEncoding(head: Buffer): "UTF-16" | "UTF-16LE" | "UTF-16BE" | "UTF-32" | undefined {
   const mark = head.toString("latin1", 0, 4);
   if (mark === "\u00ff\u00fe\0\0" || mark === "\0\0\u00fe\u00ff") return "UTF-32";
@@ -58,7 +58,7 @@ export function wideEncoding(head: Buffer): "UTF-16" | "UTF-16LE" | "UTF-16BE" |
   return isMostlyNul(head, 0) && isTextInUtf16(head, "utf-16be") ? "UTF-16BE" : undefined;
 }
 
-/** Of two bytes each, the first (0) or the second (1). */
+/** Whether more than half of every first (0) or second (1) byte of each pair is NUL. */
 function isMostlyNul(head: Buffer, which: 0 | 1): boolean {
   const bytes = head.filter((_byte, at) => at % 2 === which);
   return bytes.filter((byte) => byte === 0).length > bytes.length / 2;
@@ -69,12 +69,12 @@ function isTextInUtf16(head: Buffer, encoding: "utf-16le" | "utf-16be"): boolean
   return !text.includes("\ufffd") && controlReason(Uint32Array.from(text, (letter) => letter.codePointAt(0) ?? 0)) === undefined;
 }
 
-/** Tab, line ends, form feed, backspace and the escape of terminal colours occur in text. */
+/** Whether the byte is a control byte. Tab, line ends, form feed, backspace and the escape of terminal colours occur in text and do not count. */
 function isControl(byte: number): boolean {
   return byte < 8 || byte === 11 || (byte > 13 && byte < 32 && byte !== 27) || byte === 127;
 }
 
-/** @throws ToolError when the file is not text in UTF-8, or in another encoding whose letters are bytes */
+/** @throws ToolError if the file is neither UTF-8 nor in another encoding with single-byte ASCII letters */
 export function refuseBinary(shown: string, head?: Buffer): void {
   const encoding = head === undefined ? undefined : wideEncoding(head);
   if (encoding !== undefined)
@@ -84,7 +84,6 @@ export function refuseBinary(shown: string, head?: Buffer): void {
   throw refusal(`${JSON.stringify(shown)} is a binary file: ${reason}.`, "This tool works on text files only.");
 }
 
-/** A hint for the model. */
 function toUtf8(encoding: string): string {
   return `Convert it by a command such as iconv -f ${encoding} -t UTF-8, or ask the user to save it as UTF-8.`;
 }

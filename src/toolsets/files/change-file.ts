@@ -1,4 +1,4 @@
-/** The one way a file is changed: read before, compared, written to a temporary file, and put in place in one step. */
+/** Changes files in the only way allowed: the file was read before, is compared, written to a temporary file and renamed into place. */
 import type { Stats } from "node:fs";
 import { access, constants, lstat, open, rm, type FileHandle } from "node:fs/promises";
 import { join } from "node:path";
@@ -14,16 +14,16 @@ import { putInPlace } from "./put-in-place.ts";
 import { checkRead, recordChange, recordRead, stale } from "./read-record.ts";
 import type { Place, Workspace } from "./workspace-path.ts";
 
-/** Temporary files of one call that may lie in a folder. */
+/** Maximum number of temporary files of one call in a folder. */
 const MAX_RUNS = 100;
 
 export interface ChangeRequest {
   readonly workspace: Workspace;
   readonly path: string;
   readonly context: ToolContext;
-  /** The call says the whole of the new text, so the model knows it by that alone. */
+  /** Whether the call contains the whole new text, so that the model knows the file by this call alone. */
   readonly isWhole: boolean;
-  /** Gives the new text from the old; undefined before means there is no such file. Throwing leaves the file as it is. */
+  /** Returns the new text from the current file, which is undefined if there is none. Throwing leaves the file unchanged. */
   readonly revise: (before: CurrentFile | undefined) => string | Promise<string>;
 }
 
@@ -33,29 +33,29 @@ export interface Change {
   readonly bytes: number;
 }
 
-/** A file as it is before the change. */
+/** A file before the change. */
 export interface CurrentFile {
   readonly shown: string;
   readonly stats: Stats;
   readonly known: Fingerprint;
-  /** Undefined when the file is larger than may be taken into memory. */
+  /** Undefined if the file is too large to be loaded. */
   readonly bytes: Buffer | undefined;
 }
 
 /**
- * Changes or makes a file.
+ * Changes or creates a file.
  *
- * An existing file must have been read in this session, what was read still be shown, and the file be unchanged since. Changes of one file run one
- * after the other, and afterwards the session counts as having read what it wrote. The new text is written to
- * a file next to it, flushed, and renamed: no reader sees half of it, and hard links elsewhere keep the old text.
- * New files and folders are for their owner only (0600, 0700); a replaced file keeps its permissions.
+ * An existing file must have been read in this session, the result must still be shown to the model, and the file must be unchanged since. Changes of
+ * one file run one after the other, and the session counts as having read what it wrote. The new text is written to a file next to it, flushed, and
+ * renamed: no reader sees a partial file, and hard links elsewhere keep the old text. New files and folders are accessible to their owner only (0600,
+ * 0700); a replaced file keeps its permissions.
  */
 export async function changeFile(request: ChangeRequest): Promise<Change> {
   const { workspace, path, context } = request;
   const found = await workspace.resolveForChange(path, context);
   return inTurn(found.real, async () => {
     context.signal.throwIfAborted();
-    const place = await workspace.resolveForChange(path, context); // an earlier change may have made it
+    const place = await workspace.resolveForChange(path, context); // an earlier change may have created it
     const before = place.missing.length > 0 ? undefined : await loadCurrent(place, context.signal);
     if (before === undefined) refuseBinary(place.shown);
     else checkRead(context, place, before.known);
@@ -79,7 +79,7 @@ export async function loadCurrent(place: Place, signal: AbortSignal): Promise<Cu
   }
 }
 
-/** The text of a file. @throws ToolError when it is too large, binary, or not UTF-8 */
+/** Returns the text of a file. @throws ToolError if it is too large, binary, or not UTF-8 */
 export function textOf(file: CurrentFile): string {
   if (file.bytes === undefined)
     throw tooLargeFile(file.shown, MAX_TEXT_BYTES, "Read parts of it with offset and limit, or search it with grep.");
@@ -111,7 +111,7 @@ interface Replacement {
 async function replace(place: Place, replacement: Replacement): Promise<Fingerprint> {
   const parent = await openParent(place);
   try {
-    // the rename would not ask, and who made a file read-only means it
+    // a rename ignores that the old file is read-only, which is usually intended
     if (replacement.before !== undefined) await access(childPath(parent, place), constants.W_OK);
     const { path: temporary, stats, leftovers } = await writeTemporary(parent.path, replacement);
     try {
@@ -122,7 +122,7 @@ async function replace(place: Place, replacement: Replacement): Promise<Fingerpr
     } finally {
       await rm(temporary, { force: true });
     }
-    await Promise.allSettled(leftovers.map((path) => rm(path, { force: true }))); // a process that still writes one is refused as stale anyway
+    await Promise.allSettled(leftovers.map((path) => rm(path, { force: true }))); // a process that still writes one is refused as stale
     return fingerprint(stats, replacement.bytes.length > MAX_TEXT_BYTES ? undefined : replacement.bytes);
   } catch (thrown: unknown) {
     throw fileError(thrown, { verb: "write", shown: place.shown });
@@ -134,13 +134,13 @@ async function replace(place: Place, replacement: Replacement): Promise<Fingerpr
 interface Temporary {
   readonly path: string;
   readonly handle: FileHandle;
-  /** Temporary files that other runs of this call have left, or are still writing. */
+  /** Temporary files that other runs of this call have left or are still writing. */
   readonly leftovers: readonly string[];
 }
 
 /**
- * Opens a new file, named by the call's id. A name is taken when a process was killed in this call and the call is repeated, or when another
- * process still runs it: that file is neither written nor removed here, and the next name is used.
+ * Opens a new file, named after the call's id. The name is taken if a process was killed during this call and the call is repeated, or if another
+ * process still runs it. That file is neither written nor removed here; the next name is used.
  */
 async function openTemporary(folder: string, { callId, attempt }: ToolContext): Promise<Temporary> {
   const name = `.haft-${callId.replaceAll(/[^\w-]/g, "_").slice(0, 100)}-${attempt}`;
@@ -175,10 +175,10 @@ async function writeTemporary(folder: string, { bytes, before, context }: Replac
 async function keepOwnerAndMode(handle: FileHandle, old: Stats): Promise<void> {
   const { uid, gid } = await handle.stat();
   const isKept = (uid === old.uid && gid === old.gid) || (await wasGiven(handle, old.uid, old.gid));
-  // only root may give files away; as with any editor, the file is then ours, and still that of its group where we are in it
+  // Only root may give files away. As with any editor, we then own the file; its group is kept if we are a member.
   const isOfGroup = isKept || gid === old.gid || (await wasGiven(handle, uid, old.gid));
   const ofOthers = old.mode & 0o007;
-  await handle.chmod(old.mode & (isOfGroup ? 0o777 : 0o707 | (ofOthers << 3))); // those of another group were others
+  await handle.chmod(old.mode & (isOfGroup ? 0o777 : 0o707 | (ofOthers << 3))); // if the group changes, it gets the permissions of others
 }
 
 async function wasGiven(handle: FileHandle, uid: number, gid: number): Promise<boolean> {
@@ -191,7 +191,7 @@ async function wasGiven(handle: FileHandle, uid: number, gid: number): Promise<b
   }
 }
 
-/** The last look before the rename: another program may have written since the file was read. */
+/** Checks the file again right before the rename, because another program may have written it since it was read. */
 async function refuseIfChanged(parent: OpenFolder, place: Place, before: CurrentFile | undefined): Promise<void> {
   const now = await lstatIfThere(childPath(parent, place));
   if (before === undefined && now === undefined) return;
@@ -212,10 +212,10 @@ async function lstatIfThere(path: string): Promise<Stats | undefined> {
 const lastOf = new Map<string, Promise<void>>();
 
 /**
- * Runs `work` when everything queued before for the same real path has ended.
+ * Runs `work` after all earlier work for the same real path has ended.
  *
- * The runtime's locks know paths as they are spelled; two spellings that meet through a link meet here.
- * Holds for all toolsets of the process.
+ * The runtime's locks use paths as written; this also serialises different spellings of one file, such as through a link. Applies to all toolsets of
+ * the process.
  */
 async function inTurn<T>(realPath: string, work: () => Promise<T>): Promise<T> {
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();

@@ -19,7 +19,7 @@ interface EditInput extends Partial<TextEdit> {
   readonly diff?: string;
 }
 
-/** `strict`: all or nothing; `partial`: up to the first that fails; `best_effort`: all that can be applied. */
+/** `strict`: all edits or none; `partial`: up to the first that fails; `best_effort`: all that can be applied. */
 type EditMode = "strict" | "partial" | "best_effort";
 
 interface MultiEditInput {
@@ -87,7 +87,7 @@ export function multiEditTool(workspace: Workspace): Tool {
   };
 }
 
-/** Either form whole, and not both. */
+/** Requires either `old` and `new` or `diff`, not both. */
 function editProblems({ old, new: replacement, diff, replaceAll }: JsonObject): readonly string[] {
   if (diff === undefined)
     return [
@@ -150,7 +150,7 @@ function textToEdit(before: CurrentFile | undefined, path: string): string {
 }
 
 interface EditReport {
-  /** Counts from 1, as a person would. */
+  /** The number of the edit, from 1. */
   readonly edit: number;
   readonly status: "applied" | "failed" | "skipped";
   readonly note: string;
@@ -158,7 +158,7 @@ interface EditReport {
 
 const LONG_TEXT = 256 * 1024;
 
-/** Tries every edit in strict mode too, so that one answer names all that is wrong. */
+/** Tries every edit in strict mode too, so that one answer lists all problems. */
 async function applyEdits(
   before: string,
   input: MultiEditInput,

@@ -1,4 +1,4 @@
-/** Reads the bytes of an opened file in pieces, so that nothing waits long for it and nothing grows without bound. */
+/** Reads the bytes of an opened file in pieces, to bound memory and to let other work run. */
 import { createHash } from "node:crypto";
 import type { Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
@@ -6,13 +6,13 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import type { OpenFile } from "./open-place.ts";
 
-/** Largest text file that is taken into memory, to change it or to compare it byte by byte. */
+/** Maximum size of a text file that is loaded, to change it or to compare it byte by byte, in bytes. */
 export const MAX_TEXT_BYTES = 10 * 1024 * 1024;
 const PIECE_BYTES = 256 * 1024;
 const MIN_PIECE_BYTES = 4096;
 
 /**
- * Yields the file from its start. The buffer is used again for the next piece: copy what you keep.
+ * Yields the file from its start. The buffer is reused for the next piece, so copy what you keep.
  *
  * @throws the signal's reason when it aborts
  */
@@ -27,14 +27,13 @@ export async function* pieces({ handle, stats }: OpenFile, signal: AbortSignal):
   }
 }
 
-/** The first bytes of a file. */
 export async function readHead(handle: FileHandle, maxBytes: number): Promise<Buffer> {
   const buffer = Buffer.alloc(maxBytes);
   const { bytesRead } = await handle.read(buffer, 0, maxBytes, 0);
   return buffer.subarray(0, bytesRead);
 }
 
-/** The whole file, or undefined when it has more than `maxBytes`. */
+/** Returns the whole file, or undefined if it has more than `maxBytes`. */
 export async function readWhole(
   file: OpenFile,
   limits: { readonly maxBytes: number; readonly signal: AbortSignal },
@@ -50,7 +49,7 @@ export async function readWhole(
   return Buffer.concat(kept, size);
 }
 
-/** The state of a file at one moment; `hash` is empty for files that are too large to compare byte by byte. */
+/** The state of a file at one moment. `hash` is empty for files that are too large to compare byte by byte. */
 export interface Fingerprint {
   readonly mtimeMs: number;
   readonly size: number;
@@ -66,13 +65,13 @@ export function sameFingerprint(one: Fingerprint, other: Fingerprint): boolean {
   return one.mtimeMs === other.mtimeMs && one.size === other.size && one.hash === other.hash;
 }
 
-/** Lets the rest of the program run before long work continues. */
+/** Lets other work of the program run before long work continues. */
 export async function letOthersRun(signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
   signal.throwIfAborted();
 }
 
-/** @param hint for the model; left out where no part of it can be read */
+/** @param hint a hint for the model; left out if no part of the file can be read */
 export function tooLargeFile(shown: string, maxBytes: number, hint?: string): ToolError {
   return new ToolError("too_large", `${JSON.stringify(shown)} is larger than ${maxBytes / 1024 / 1024} MiB.`, omitUndefined({ hint }));
 }

@@ -1,4 +1,4 @@
-/** Turns what the file system throws into errors a model can act on. */
+/** Turns errors of the file system into errors that a model can act on. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
@@ -35,7 +35,7 @@ const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map<string, Explanati
   ["ENFILE", { code: "execution_failed", text: "too many files are open", retryable: true }],
 ]);
 
-/** The reason of the file system, in words and without the path, which the message around it has. */
+/** Returns the reason of a file system error as text, without the path, which is part of the surrounding message. */
 export function systemReason(thrown: unknown): string {
   return EXPLANATIONS.get(systemCode(thrown) ?? "")?.text ?? describeThrown(thrown);
 }
@@ -43,8 +43,7 @@ export function systemReason(thrown: unknown): string {
 /**
  * Explains a failure of the file system: `Cannot read "a.txt": it does not exist.`
  *
- * A ToolError comes back unchanged. The outcome is `failed`: files are replaced in one step at the very end,
- * so whatever threw before it changed nothing.
+ * Returns a ToolError unchanged. The outcome is `failed`: files are replaced in one step at the very end, so an error before that changed nothing.
  */
 export function fileError(thrown: unknown, action: { readonly verb: string; readonly shown: string }): ToolError {
   if (thrown instanceof ToolError) return thrown;
@@ -61,7 +60,7 @@ export function fileError(thrown: unknown, action: { readonly verb: string; read
   });
 }
 
-/** A call that was understood and refused or failed without changing anything. */
+/** Returns the error of a call that was refused or failed without changing anything. */
 export function refusal(message: string, hint?: string): ToolError {
   return new ToolError("execution_failed", message, { outcome: "failed", ...(hint === undefined ? {} : { hint }) });
 }

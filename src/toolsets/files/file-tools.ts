@@ -1,2 +1,2 @@
-/** The names of all tools that a toolset of files may have. */
+/** The names of all tools of `filesToolset`. */
 export const FILE_TOOLS = ["read", "list", "glob", "grep", "json_read", "write", "edit", "multi_edit", "json_write"] as const;

@@ -1,10 +1,10 @@
-/** Matches paths against glob patterns in time linear in pattern × path: no pattern makes it run away. */
+/** Matches paths against glob patterns in time linear in pattern × path, so that no pattern causes catastrophic backtracking. */
 import { ToolError } from "../../core/error.ts";
 
 export const MAX_PATTERN_LENGTH = 1000;
 const MAX_ALTERNATIVES = 64;
 
-/** Says whether a path, given as its segments, matches. */
+/** Whether a path, given as its segments, matches. */
 export type PathMatcher = (segments: readonly string[]) => boolean;
 
 type NameMatcher = (name: string) => boolean;
@@ -12,9 +12,9 @@ type Step = NameMatcher | "any-depth";
 
 /**
  * Compiles a glob: `*` and `?` stay inside a segment, `**` spans segments, `[a-z]` and `[!a]` are classes,
- * `{a,b}` are alternatives, `\` takes the next character as it is. A leading dot is nothing special.
+ * `{a,b}` are alternatives, `\` escapes the next character. A leading dot is not special.
  *
- * @throws ToolError `invalid_input` when the pattern is too long or has more than 64 alternatives
+ * @throws ToolError `invalid_input` if the pattern is too long or has more than 64 alternatives
  */
 export function compileGlob(pattern: string): PathMatcher {
   checkLength(pattern);
@@ -24,7 +24,7 @@ export function compileGlob(pattern: string): PathMatcher {
   return (segments) => matchers.some((matches) => matches(segments));
 }
 
-/** As `compileGlob`, without `{a,b}`: the dialect of ignore files. */
+/** Like `compileGlob`, without `{a,b}`: the syntax of ignore files. */
 export function compilePlainGlob(pattern: string): PathMatcher {
   checkLength(pattern);
   const steps: Step[] = [];
@@ -33,7 +33,7 @@ export function compilePlainGlob(pattern: string): PathMatcher {
     if (part !== "**") steps.push(compileName(part));
     else if (steps.at(-1) !== "any-depth") steps.push("any-depth");
   }
-  if (steps.at(-1) === "any-depth") steps.push(() => true); // a/** is what lies in a, not a itself
+  if (steps.at(-1) === "any-depth") steps.push(() => true); // a/** matches the content of a, not a itself
   return (segments) => matchSteps(steps, segments);
 }
 
@@ -42,7 +42,7 @@ function checkLength(pattern: string): void {
   throw new ToolError("invalid_input", `The pattern has ${pattern.length} characters; ${MAX_PATTERN_LENGTH} is the limit.`);
 }
 
-/** Only the last "any-depth" ever needs another try, as with `*` in a name: the steps after an earlier one already hold. */
+/** Only the last "any-depth" needs backtracking, as with `*` in a name: the steps after an earlier one already match. */
 function matchSteps(steps: readonly Step[], segments: readonly string[]): boolean {
   let step = 0;
   let segment = 0;
@@ -112,7 +112,7 @@ function readTokens(characters: readonly string[]): Token[] {
   return tokens;
 }
 
-/** Reads `[…]` from its opening bracket; undefined when it is never closed, and the bracket means itself. */
+/** Parses `[…]` from its opening bracket. Undefined if it is not closed: the bracket is then literal. */
 function readClass(characters: readonly string[], open: number): { readonly token: CharacterClass; readonly end: number } | undefined {
   const negated = characters[open + 1] === "!" || characters[open + 1] === "^";
   const first = open + (negated ? 2 : 1);
@@ -159,7 +159,7 @@ function matchCharacter(token: Token, character: string): boolean {
   return token.ranges.some(([low, high]) => character >= low && character <= high) !== token.negated;
 }
 
-/** Writes out `{a,b}`; braces without a comma or a partner mean themselves. */
+/** Expands `{a,b}`. Braces without a comma or without a counterpart are literal. */
 function expandBraces(pattern: string): readonly string[] {
   const done: string[] = [];
   const open = [pattern];
@@ -182,7 +182,7 @@ interface Braces {
   readonly choices: readonly string[];
 }
 
-/** The first closed pair of braces that holds a comma and no other braces. */
+/** Returns the first closed pair of braces that contains a comma and no other braces. */
 function findBraces(pattern: string): Braces | undefined {
   let start = -1;
   let commas: number[] = [];

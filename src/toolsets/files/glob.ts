@@ -1,4 +1,4 @@
-/** The tool `glob`: files by the pattern of their path, newest first. */
+/** The tool `glob`: files whose path matches a pattern, newest first. */
 import { lstat } from "node:fs/promises";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
@@ -53,7 +53,7 @@ export function globTool(workspace: Workspace): Tool {
 
 const EVERYTHING: ReadonlySet<unknown> = new Set(["**", "**/*"]);
 
-/** The same pattern with no less room, or all files there are where the older one filtered. */
+/** Whether the newer call found everything that the older one did: the same pattern with at least the same limit, or all files. */
 function findsAllOf(newer: PastCall, older: PastCall): boolean {
   const foundAll = isJsonObject(newer.output) && newer.output["more"] === false;
   const { pattern, limit } = newer.input;
@@ -110,6 +110,6 @@ async function dateOf(path: string): Promise<{ readonly path: string; readonly m
     return { path, mtimeMs: (await lstat(path)).mtimeMs };
   } catch (thrown: unknown) {
     if (systemCode(thrown) === "ENOENT") return undefined; // deleted since it was listed
-    return { path, mtimeMs: 0 }; // it is there, in a folder whose names alone may be read, or too deep to be looked at
+    return { path, mtimeMs: 0 }; // it exists, but its folder may only be listed, or is too deep for `lstat`
   }
 }

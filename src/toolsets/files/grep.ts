@@ -105,7 +105,7 @@ class Grep {
     const place = await this.#workspace.resolveForRead(this.#input.path ?? ".", this.#context);
     const walk = new Walk({ workspace: this.#workspace, signal: this.#signal });
     for await (const entry of await filesOf(walk, place)) {
-      const isNamed = entry.real === place.real; // a file that the call names is searched, whatever its glob says
+      const isNamed = entry.real === place.real; // a file that the call names is searched even if the glob excludes it
       if (entry.kind === "link" || binaryReason(entry.name) !== undefined) continue;
       if (!isNamed && !this.#wanted(namesBelow(place.real, entry.real))) continue;
       if (this.#workspace.holdsCredentials(entry.real)) {
@@ -118,7 +118,7 @@ class Grep {
     return this.#describe(walk);
   }
 
-  /** One match more than is shown is looked for, to know whether there are more. */
+  /** Looks for one match more than is shown, to know whether there are more. */
   async #search(entry: Entry, mustRead: boolean): Promise<void> {
     const path = this.#workspace.shown(entry.real);
     let file: OpenFile;
@@ -187,7 +187,7 @@ function compileFilter(glob: string | undefined): PathMatcher {
   return (names) => matches(byName ? names.slice(-1) : names);
 }
 
-/** The files to search: those below a folder, or the one file. */
+/** Returns the files to search: those below a folder, or the one file. */
 async function filesOf(walk: Walk, place: Place): Promise<AsyncIterable<Entry> | readonly Entry[]> {
   if (await isFolder(place)) return walk.files(await walk.start(place));
   return [{ name: place.shown.split("/").at(-1) ?? "", kind: "file", real: place.real }];
@@ -201,7 +201,7 @@ async function isFolder(place: Place): Promise<boolean> {
   }
 }
 
-/** Cuts after the last match that may be shown, and the lines around it that belong to it. */
+/** Returns the matches up to the limit, with their context lines. */
 function firstMatches(found: readonly FileMatches[], limit: number): readonly FileMatches[] {
   let left = limit;
   const shown: FileMatches[] = [];
@@ -213,7 +213,7 @@ function firstMatches(found: readonly FileMatches[], limit: number): readonly Fi
   return shown;
 }
 
-/** As grep writes it: `path:12: text` for matches, `path-11- text` for lines around them, `--` between groups. */
+/** Formats like grep: `path:12: text` for matches, `path-11- text` for context lines, `--` between groups. */
 function describeFile({ path, lines }: FileMatches): readonly string[] {
   const name = pathLine(path);
   const written: string[] = [];

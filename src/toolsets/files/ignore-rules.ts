@@ -1,30 +1,30 @@
 /** The rules of .gitignore files: which entries of a folder a listing or search leaves out. */
 import { type PathMatcher, MAX_PATTERN_LENGTH, compilePlainGlob } from "./glob-pattern.ts";
 
-/** Left out wherever they lie, with or without a .gitignore. */
+/** Left out everywhere, with or without a .gitignore. */
 const ALWAYS_IGNORED: ReadonlySet<string> = new Set([".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv"]);
-/** A file with more rules is not read further; such files are not written by hand. */
+/** Maximum number of rules read from one file; longer files are not written by hand. */
 const MAX_RULES = 1000;
-/** Nor is one once so many rules hold in a folder with those above it: each entry is compared with all of them. */
+/** Maximum number of rules that apply in a folder, including those of the folders above: each entry is compared with all of them. */
 const MAX_RULES_TOGETHER = 2000;
 
 interface Rule {
   readonly negated: boolean;
   readonly foldersOnly: boolean;
-  /** Matches the path below the rule's folder, or only the name when the pattern has no slash. */
+  /** Whether the pattern has a slash: then it matches the path below the rule's folder, else only the name. */
   readonly anchored: boolean;
   readonly matches: PathMatcher;
 }
 
-/** The rules that hold in one folder: its own, and those of the folders above. */
+/** The rules that apply in one folder: its own, and those of the folders above. */
 export interface IgnoreRules {
   readonly own: readonly Rule[];
   readonly above: IgnoreRules | undefined;
-  /** How many rules hold in the folder in all. */
+  /** Total number of rules that apply in the folder. */
   readonly count: number;
 }
 
-/** The rules of a folder from the text of its .gitignore; lines that are no rule are ignored, as git does. */
+/** Reads the rules of a folder from the text of its .gitignore. Invalid lines are ignored, as git does. */
 export function ignoreRules(above: IgnoreRules | undefined, gitignore: string): IgnoreRules {
   const before = above?.count ?? 0;
   const own = gitignore === "" ? NO_RULES : readRules(gitignore, Math.min(MAX_RULES, MAX_RULES_TOGETHER - before));
@@ -34,7 +34,7 @@ export function ignoreRules(above: IgnoreRules | undefined, gitignore: string): 
 const NO_RULES: readonly Rule[] = [];
 
 /**
- * Says whether an entry of the rules' folder is left out. The last matching rule of the nearest file decides.
+ * Whether an entry of the rules' folder is left out. The last matching rule of the nearest file decides.
  *
  * `folderNames` leads from the outermost folder with rules to this one.
  */
@@ -85,7 +85,7 @@ function readRule(line: string): Rule | undefined {
   return { negated, foldersOnly, anchored: pattern.includes("/"), matches: compilePlainGlob(pattern) };
 }
 
-/** Trailing spaces do not count, unless a backslash is before them. */
+/** Removes trailing spaces that are not escaped by a backslash. */
 function withoutTrailingSpaces(line: string): string {
   let end = line.length;
   while (end > 0 && line[end - 1] === " " && line[end - 2] !== "\\") end--;

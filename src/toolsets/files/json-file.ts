@@ -76,7 +76,7 @@ async function readJson(workspace: Workspace, input: JsonReadInput, context: Too
 async function writeJson(workspace: Workspace, input: JsonWriteInput, context: ToolContext): Promise<ToolOutput> {
   const steps = parsePlace(input.at);
   const value = typedValue(input.value);
-  parseJson(JSON.stringify(value), { maxDepth: DEFAULT_MAX_DEPTH - steps.length }); // deeper, and the file could not be read again
+  parseJson(JSON.stringify(value), { maxDepth: DEFAULT_MAX_DEPTH - steps.length }); // a deeper value would make the file unreadable
   const change = await changeFile({
     workspace,
     path: input.path,
@@ -94,14 +94,14 @@ async function writeJson(workspace: Workspace, input: JsonWriteInput, context: T
   });
 }
 
-/** The document of a file, the numbers of which are written as they were read. @throws ToolError as `parseDocument` and `withValueAt` */
+/** Returns the document of a file, with its numbers as written. @throws ToolError the errors of `parseDocument` and `withValueAt` */
 function changeable(text: string | undefined, { path, value }: JsonWriteInput, steps: readonly JsonStep[]): JsonValue | undefined {
   if (text === undefined) return undefined;
-  withValueAt(parseDocument(text, path, "round"), steps, value); // no step leads into a number
-  return parseAsWritten(withoutMark(text)) as JsonValue; // JSON, as was just seen
+  withValueAt(parseDocument(text, path, "round"), steps, value); // checked on plain values first: no step may lead into a number
+  return parseAsWritten(withoutMark(text)) as JsonValue; // known to be JSON from the line above
 }
 
-/** A string that is JSON means its value: models often send numbers and objects as text. */
+/** Returns the parsed value of a string that is JSON: models often send numbers and objects as text. */
 function typedValue(value: JsonValue): JsonValue {
   if (typeof value !== "string") return value;
   try {
@@ -125,7 +125,7 @@ function parseDocument(text: string, shown: string, longIntegers: "refuse" | "ro
   }
 }
 
-/** With the indentation, the byte order mark and the line ends that the file had. */
+/** Writes the document with the indentation, byte order mark and line ends of the previous text. */
 export function writeDocument(document: JsonValue, before: string | undefined): string {
   if (before === undefined) return `${JSON.stringify(document, null, DEFAULT_INDENT)}\n`;
   const indent = /^[[{]\r?\n([ \t]{1,10})\S/u.exec(withoutMark(before))?.[1] ?? (before.trimEnd().includes("\n") ? DEFAULT_INDENT : "");
@@ -134,7 +134,7 @@ export function writeDocument(document: JsonValue, before: string | undefined): 
   return mark + (before.includes("\r\n") ? text.replaceAll("\n", "\r\n") : text);
 }
 
-/** Without the byte order mark. */
+/** Removes the byte order mark. */
 export function withoutMark(text: string): string {
   return text.startsWith("\ufeff") ? text.slice(1) : text;
 }

@@ -1,10 +1,10 @@
-/** Places in a JSON document, spelled `a.b[0].c`: read one, or replace one. */
+/** Places in a JSON document, written `a.b[0].c`: reads or replaces the value there. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, jsonPath, type JsonValue } from "../../core/base/json.ts";
 import { childOf, outlineOf, readPath, type JsonStep } from "../../core/base/json-steps.ts";
 
 /**
- * Reads `a.b[0]["c.d"]`, with or without a leading `$`; nothing or `$` alone is the whole document. At most 64 steps.
+ * Parses `a.b[0]["c.d"]`, with or without a leading `$`. An empty text or `$` alone is the whole document. At most 64 steps.
  *
  * @throws ToolError `invalid_input`
  */
@@ -16,7 +16,7 @@ export function parsePlace(text: string): readonly JsonStep[] {
   });
 }
 
-/** @throws ToolError `execution_failed` naming the first step that leads nowhere, and what is there instead */
+/** @throws ToolError `execution_failed` naming the first step without a value, and what is there instead */
 export function valueAt(document: JsonValue, steps: readonly JsonStep[]): JsonValue {
   let value = document;
   for (const [depth, step] of steps.entries()) {
@@ -28,16 +28,16 @@ export function valueAt(document: JsonValue, steps: readonly JsonStep[]): JsonVa
 }
 
 /**
- * Returns the document with one value replaced or added; the one given is left as it is.
+ * Returns the document with one value replaced or added; the given document is not changed.
  *
- * Missing objects on the way are made, and arrays where the next step is an index in brackets. An index may be
- * one past the end of its array, which adds an item.
+ * Missing objects along the path are created, and arrays if the next step is an index in brackets. An index one past the end of its array adds an
+ * item.
  */
 export function withValueAt(document: JsonValue | undefined, steps: readonly JsonStep[], value: JsonValue): JsonValue {
   return replaceAt({ steps, value }, document, 0);
 }
 
-/** Goes one level deeper a step, at most as many levels as a path has steps. */
+/** Recurses once per step of the path. */
 function replaceAt(
   change: { readonly steps: readonly JsonStep[]; readonly value: JsonValue },
   within: JsonValue | undefined,
@@ -53,7 +53,7 @@ function replaceAt(
     return index === container.length ? [...container, child] : container.with(index, child);
   }
   if (!isJsonObject(container)) throw nothingThere(container, change.steps.slice(0, depth), step);
-  return { ...container, [String(step)]: child }; // a computed key is always an own property, "__proto__" included
+  return { ...container, [String(step)]: child }; // a computed key is always an own property, even "__proto__"
 }
 
 function indexOf(step: JsonStep): number | undefined {

@@ -1,4 +1,4 @@
-/** Finds the lines of one file that a pattern matches, with the lines around them. */
+/** Finds the lines of one file that match a pattern, with context lines. */
 import { StringDecoder } from "node:string_decoder";
 import type { LinearPattern } from "../../schema/pattern/pattern.ts";
 import { HEAD_BYTES, binaryReason, wideEncoding } from "./binary.ts";
@@ -7,32 +7,32 @@ import { withoutMark } from "./json-file.ts";
 import type { OpenFile } from "./open-place.ts";
 import { cutLine } from "./line-window.ts";
 
-/** Only the first part of a longer line is searched: no file may hold up the program. */
+/** Maximum number of characters of a line that are searched, so that no file blocks the program. */
 const MAX_SEARCHED_CHARS = 10_000;
 const MAX_SHOWN_CHARS = 500;
-/** Some 10 ms of matching. */
+/** About 10 ms of matching. */
 const STEPS_PER_TURN = 100_000;
 
 export interface FoundLine {
-  /** Counts from 1. */
+  /** The line number, from 1. */
   readonly line: number;
   readonly text: string;
-  /** False for a line that only surrounds a match. */
+  /** False for a context line. */
   readonly matched: boolean;
 }
 
 export interface SearchOptions {
   readonly pattern: LinearPattern;
-  /** Lines to show before and after each match. */
+  /** Number of context lines before and after each match. */
   readonly context: number;
-  /** Most matches wanted of this file. */
+  /** Maximum number of matches in this file. */
   readonly limit: number;
 }
 
 export class LineSearch {
   readonly found: FoundLine[] = [];
   matches = 0;
-  /** Of a text that is not searched, as it is not in UTF-8. */
+  /** The encoding of a file that is not searched because it is not UTF-8. */
   otherEncoding: string | undefined;
   /** Steps of the pattern since the caller last set this to 0. */
   steps = 0;
@@ -45,7 +45,7 @@ export class LineSearch {
     this.#options = options;
   }
 
-  /** True when the wanted matches and the lines after the last one were found. */
+  /** True if all wanted matches and the context lines after the last one were found. */
   get done(): boolean {
     return this.matches >= this.#options.limit && this.#after === 0;
   }
@@ -80,7 +80,7 @@ export class LineSearch {
   }
 }
 
-/** Searches a file until its end, the wanted matches, or `maxBytes`; a file that is binary or in UTF-16 is skipped. Returns how many bytes it read. */
+/** Searches a file until its end, `limit` matches or `maxBytes`, and skips it if it is binary or UTF-16. Returns how many bytes it read. */
 export async function searchFile(
   search: LineSearch,
   file: OpenFile,
@@ -89,7 +89,7 @@ export async function searchFile(
   const decoder = new StringDecoder("utf8");
   let bytes = 0;
   let rest = "";
-  let skipping = false; // the end of a line whose first part was searched already
+  let skipping = false; // the rest of a line whose first part was already searched
   for await (const piece of pieces(file, signal)) {
     if (bytes === 0 && !isSearched(search, piece)) return piece.length;
     bytes += piece.length;

@@ -1,16 +1,16 @@
-/** Picks numbered lines out of a file that comes in pieces, in bounded memory. */
+/** Selects numbered lines from a file that is read in pieces, in bounded memory. */
 
 export const MAX_LINE_CHARS = 2000;
 const MAX_SHOWN_BYTES = 200_000;
-/** A longer line is not text: its end is not looked for. */
+/** Maximum length of a line, in bytes. A longer line is not text, and its end is not searched for. */
 export const MAX_LINE_BYTES = 256 * 1024 * 1024;
 /** Enough bytes for 2,000 UTF-16 units in any script. */
 const MAX_KEPT_BYTES = MAX_LINE_CHARS * 4;
 
 export class LineWindow {
-  /** `    12\ttext`, in order. */
+  /** Lines such as `    12\ttext`, in order. */
   readonly lines: string[] = [];
-  /** The first line that was asked for and left out because 200 kB were reached. */
+  /** The first requested line that was left out because 200 kB were reached. */
   stoppedAt: number | undefined;
   readonly #first: number;
   readonly #last: number;
@@ -20,23 +20,23 @@ export class LineWindow {
   #keptBytes = 0;
   #lineBytes = 0;
 
-  /** `first` counts from 1. */
+  /** @param first the number of the first line, from 1 */
   constructor(first: number, count: number) {
     this.#first = first;
     this.#last = first + count - 1;
   }
 
-  /** True when nothing that comes later can still be shown. */
+  /** True if no later line can be shown. */
   get full(): boolean {
     return this.stoppedAt !== undefined || this.#line > this.#last;
   }
 
-  /** The line whose end is not looked for any longer. */
+  /** The number of a line that is longer than `MAX_LINE_BYTES`. */
   get endlessLine(): number | undefined {
     return this.#lineBytes > MAX_LINE_BYTES ? this.#line : undefined;
   }
 
-  /** How many lines came so far. */
+  /** Number of lines so far. */
   get count(): number {
     return this.#lineBytes === 0 ? this.#line - 1 : this.#line;
   }
@@ -52,7 +52,7 @@ export class LineWindow {
     }
   }
 
-  /** Ends a last line without a line end. */
+  /** Ends a last line that has no line end. */
   end(): void {
     if (this.#lineBytes > 0) this.#showLine();
   }
@@ -88,7 +88,7 @@ export class LineWindow {
   }
 }
 
-/** A line as shown: without its carriage return, cut at `maxChars` with a note of its whole length. */
+/** Returns a line as shown: without its carriage return, cut at `maxChars` with a note of its full length. */
 export function cutLine(text: string, length: string, maxChars: number): string {
   const line = text.endsWith("\r") ? text.slice(0, -1) : text;
   if (line.length <= maxChars) return line;

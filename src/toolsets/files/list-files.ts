@@ -1,4 +1,4 @@
-/** The tool `list`: what is in a folder, to a given depth. */
+/** The tool `list`: the content of a folder, to a given depth. */
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import type { PastCall, Tool } from "../../core/tool.ts";
@@ -36,7 +36,7 @@ export function listTool(workspace: Workspace): Tool {
   };
 }
 
-/** The upper levels come first, so that a deeper listing that was cut holds all of a shallower one. */
+/** Returns the depth of a listing. Upper levels come first, so a deeper listing that was cut holds all of a shallower one. */
 function depthOf({ input }: PastCall): number {
   return numberOf(input["depth"], DEFAULT_DEPTH);
 }
@@ -62,7 +62,7 @@ interface Collecting {
   readonly depth: number;
 }
 
-/** Level by level, so that a large folder deep down does not hide the files next to it. */
+/** Collects level by level, so that a large folder deep down does not crowd out the files next to it. */
 async function collect(walk: Walk, { workspace, start, depth }: Collecting): Promise<{ paths: readonly string[]; more: boolean }> {
   const paths: string[] = [];
   let levels = [start];

@@ -1,4 +1,4 @@
-/** Opens exactly what the path guard looked at: a folder that was swapped for a link in between is noticed. */
+/** Opens exactly the file that the path guard checked: a folder that was swapped for a link in between is detected. */
 import { existsSync, type Stats } from "node:fs";
 import { constants, mkdir, open, readlink, realpath, stat, type FileHandle } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
@@ -6,11 +6,14 @@ import { systemCode } from "../../core/base/system-code.ts";
 import { fileError, refusal } from "./file-error.ts";
 import type { Place } from "./workspace-path.ts";
 
-/** Where the system says which file a handle holds; elsewhere the path is resolved and compared again after opening. */
+/** Where the system reports which file a handle holds. Without it, the path is resolved and compared again after opening. */
 const HANDLE_LINKS = "/proc/self/fd";
 const HAS_HANDLE_LINKS = process.platform === "linux" && isAllowed(HANDLE_LINKS) && existsSync(HANDLE_LINKS);
 
-/** Under `node --permission`, which goes by the path that is written: a file of the project is not one below this folder. */
+/**
+ * False under `node --permission` without access to the folder: permissions apply to the path as written, so a file of the project opened by this
+ * folder would be refused.
+ */
 function isAllowed(folder: string): boolean {
   return ["fs.read", "fs.write"].every((scope) => process.permission?.has(scope, folder) ?? true);
 }
@@ -23,13 +26,13 @@ export interface OpenFile {
   readonly stats: Stats;
 }
 
-/** A folder held open. Children reached through `path` are its own, even if its name now leads elsewhere. */
+/** An open folder. Children reached through `path` are its own, even if its name now leads elsewhere. */
 export interface OpenFolder {
   readonly path: string;
   readonly handle: FileHandle;
 }
 
-/** Opens a regular file for reading. Never waits on a pipe, follows no link, and fails when the file is no longer where it was. */
+/** Opens a regular file for reading. Never blocks on a pipe, follows no link, and fails if the file is no longer at its path. */
 export async function openFile(place: Place): Promise<OpenFile> {
   const handle = await openExactly(place.real, constants.O_RDONLY, place.shown);
   try {
@@ -43,13 +46,13 @@ export async function openFile(place: Place): Promise<OpenFile> {
   }
 }
 
-/** Opens a folder by its canonical path, under the same conditions. */
+/** Opens a folder by its canonical path, with the same checks. */
 export async function openFolder(real: string, shown: string): Promise<OpenFolder> {
   const handle = await openExactly(real, constants.O_RDONLY | constants.O_DIRECTORY, shown);
   return { handle, path: HAS_HANDLE_LINKS ? `${HANDLE_LINKS}/${handle.fd}` : real };
 }
 
-/** Opens the folder a place lies in, making the folders that are missing, readable for the owner only. */
+/** Opens the parent folder of a place, creating missing folders, accessible to the owner only. */
 export async function openParent(place: Place): Promise<OpenFolder> {
   if (place.missing.length === 0) return openFolder(dirname(place.real), place.shown);
   let real = place.existing;
@@ -69,7 +72,7 @@ export async function openParent(place: Place): Promise<OpenFolder> {
   return folder;
 }
 
-/** The path of a place's own name inside its opened parent. */
+/** The path of a place inside its opened parent. */
 export function childPath(parent: OpenFolder, place: Place): string {
   return join(parent.path, basename(place.real));
 }
@@ -82,7 +85,7 @@ async function makeFolder(path: string, shown: string): Promise<void> {
   }
 }
 
-/** Tries again when another program replaced the file between opening and looking. */
+/** Retries if another program replaced the file between opening and checking. */
 async function openExactly(real: string, flags: number, shown: string): Promise<FileHandle> {
   for (let attempt = 1; attempt <= MAX_TRIES; attempt++) {
     try {
@@ -96,7 +99,7 @@ async function openExactly(real: string, flags: number, shown: string): Promise<
   throw refusal(`Cannot open ${JSON.stringify(shown)}: its path changed while it was opened.`, "Another program is moving it; try again.");
 }
 
-/** Says whether a handle holds the file of this path: exactly on Linux, elsewhere as far as looking again and again can tell. */
+/** Whether a handle holds the file of this path: exact on Linux, elsewhere checked by comparing repeatedly. */
 async function holds(handle: FileHandle, real: string): Promise<boolean> {
   if (HAS_HANDLE_LINKS) return (await readlink(`${HANDLE_LINKS}/${handle.fd}`)) === real;
   const opened = await handle.stat();

@@ -1,12 +1,15 @@
-/** How lists of paths are written for a model. */
+/** Formats lists of paths for a model. */
 import { visibleJson } from "../../core/base/visible-text.ts";
 
-/** A path on a line of its own; one that could be taken for several lines or for another path is quoted, its invisible characters escaped. */
+/**
+ * Returns a path for a line of its own. A path that could be taken for several lines or for another path is quoted, with invisible characters
+ * escaped.
+ */
 export function pathLine(path: string): string {
   return /[\p{Cc}\p{Cf}\u2028\u2029]/u.test(path) ? visibleJson(JSON.stringify(path)) : path;
 }
 
-/** Notes under a list, in parentheses; nothing when there are none. */
+/** Appends notes to a list, in parentheses. */
 export function withNotes(lines: readonly string[], notes: readonly (string | undefined)[]): string {
   const given = notes.filter((note) => note !== undefined);
   return [...lines, ...given.map((note) => `(${note})`)].join("\n");

@@ -1,4 +1,4 @@
-/** Puts a written file in the place of another, one process at a time. */
+/** Renames a written file over another, one process at a time. */
 import { createHash } from "node:crypto";
 import { linkSync, lstatSync, renameSync } from "node:fs";
 import { link, lstat, rename, rm } from "node:fs/promises";
@@ -9,21 +9,21 @@ import { systemPorts } from "../../core/system-ports.ts";
 import { pause } from "../../processes/pause.ts";
 
 const TRY_EVERY_MS = 10;
-/** A process has the lock for a look and a rename: one that has it for so many tries was killed. */
+/** Number of tries after which the lock counts as left by a killed process: a live one holds it only for a check and a rename. */
 const MAX_TRIES = 100;
 
 interface Placing {
-  /** The last look at the file that is replaced. Nothing is written where it rejects. */
+  /** Checks the target right before the rename. Nothing is written if it rejects. */
   readonly check: () => Promise<void>;
   readonly signal: AbortSignal;
 }
 
 /**
- * Renames a file, or a second name of it, to `target`.
+ * Renames a file, or a hard link to it, to `target`.
  *
- * Between the look and the rename no other process does the same with this target. The lock is a second name of the written file itself, which the
- * rename takes away: a process that lost it, as it was taken for a killed one, waits for it and looks once more. Where the file system has no
- * such names there is no lock.
+ * Between the check and the rename no other process does the same with this target. The lock is a hard link to the written file, which the rename
+ * removes. A process that lost the lock because it was taken for killed waits for it and checks again. If the file system has no hard links, there is
+ * no lock.
  */
 export async function putInPlace(written: string, target: string, { check, signal }: Placing): Promise<void> {
   const lock = join(dirname(target), `.haft-${createHash("sha256").update(basename(target)).digest("hex").slice(0, 16)}.lock`);
@@ -39,7 +39,7 @@ export async function putInPlace(written: string, target: string, { check, signa
   await placed(written, target, { check, signal, isHeld: () => true });
 }
 
-/** False where the lock was lost. Looks again before each try: a program that has the target open may write to it. */
+/** Returns false if the lock was lost. Checks again before each try, because a program that has the target open may write to it. */
 async function placed(
   from: string,
   target: string,
@@ -50,7 +50,7 @@ async function placed(
     await check();
     signal.throwIfAborted();
     if (!isHeld()) return;
-    renameSync(from, target); // at once: what has the name of the lock is what is put in place
+    renameSync(from, target); // synchronous, so that the lock that was just checked is the file that is renamed
     isPlaced = true;
   };
   await renameFile(from, target, { move });
@@ -58,8 +58,8 @@ async function placed(
 }
 
 /**
- * The inode that the lock has by its own name: some file systems, such as sshfs, give each name another one. Undefined where the file system has
- * no second names.
+ * Takes the lock and returns its inode, read by the lock's own path, because some file systems, such as sshfs, give each hard link another inode.
+ * Undefined if the file system has no hard links.
  */
 async function takeLock(written: string, lock: string, signal: AbortSignal): Promise<number | undefined> {
   let holder: number | undefined;
@@ -67,7 +67,7 @@ async function takeLock(written: string, lock: string, signal: AbortSignal): Pro
     signal.throwIfAborted();
     try {
       linkSync(written, lock);
-      const own = inodeNow(lock); // at once: a new lock is not taken for that of a killed process
+      const own = inodeNow(lock); // synchronous, so that a new lock is not broken as that of a killed process
       if (own !== undefined) return own;
     } catch (thrown: unknown) {
       if (systemCode(thrown) !== "EEXIST") return undefined;
@@ -75,11 +75,11 @@ async function takeLock(written: string, lock: string, signal: AbortSignal): Pro
     const now = await inodeOf(lock);
     if (now !== holder) [holder, tries] = [now, 0];
     if (holder !== undefined && tries >= MAX_TRIES) await breakLock(lock, holder, written);
-    else await pause(systemPorts.clock, TRY_EVERY_MS); // another process does not go by a virtual clock
+    else await pause(systemPorts.clock, TRY_EVERY_MS); // real time: another process does not follow a virtual clock
   }
 }
 
-/** Of two processes that break a lock, the slower one may find that of the faster one: it gives it back. */
+/** Removes the lock of a killed process. If two processes do this, the slower one may find the faster one's new lock, and puts it back. */
 async function breakLock(lock: string, holder: number, written: string): Promise<void> {
   const taken = `${written}.lock`;
   try {

@@ -17,7 +17,7 @@ import { MAX_MEDIA_BYTES } from "../../policy/results/shown-media.ts";
 import { supersedesFileCalls } from "./superseded-views.ts";
 import { type Place, type Workspace, pathSchema } from "./workspace-path.ts";
 
-/** The largest PDF whose text is read, in bytes. */
+/** Maximum size of a PDF that is read as text, in bytes. */
 const MAX_PDF_BYTES = 32 * 1024 * 1024;
 const MAX_LINE_MIB = MAX_LINE_BYTES / 1024 / 1024;
 const AFTER_LONG_LINE = "Take a part of the file by a command such as tail -c, or ask the user to split it.";
@@ -40,9 +40,9 @@ const INPUT_SCHEMA: JsonSchema = {
 };
 
 export interface ReadOptions {
-  /** Answer a repeated read of an unchanged file with one line. */
+  /** Whether to answer a repeated read of an unchanged file with one line. */
   readonly unchangedReads: boolean;
-  /** Read the text of PDFs in place of the documents themselves. */
+  /** Whether to read PDFs as text instead of as documents. */
   readonly pdfText: boolean;
 }
 
@@ -55,7 +55,7 @@ export function readTool(workspace: Workspace, options: ReadOptions): Tool {
     inputSchema: INPUT_SCHEMA,
     effects: { reads: (input) => [workspace.key(input["path"])], writes: [], idempotent: true },
     supersedes: supersedesFileCalls(workspace),
-    maxResultBytes: 0, // it keeps its own limits, and a PDF cut short is no PDF
+    maxResultBytes: 0, // it has its own limits, and a truncated PDF is invalid
     execute: (input: ReadInput, context: ToolContext) => readFile({ workspace, options, input, context }),
   };
 }
@@ -99,7 +99,7 @@ async function readMedia(request: ReadRequest, found: { place: Place; file: Open
   return new ToolOutput({ content: [{ type: "file", uri, mediaType: media.mediaType, name: place.shown }], output });
 }
 
-/** The lines of all pages, numbered as those of a text file are. */
+/** Returns the lines of all pages, numbered like those of a text file. */
 async function readPdfText(request: ReadRequest, place: Place, file: OpenFile): Promise<ToolOutput> {
   const { input, context } = request;
   const bytes = await readWhole(file, { maxBytes: MAX_PDF_BYTES, signal: context.signal });
@@ -128,7 +128,7 @@ function notReached(place: Place, endless: number, first: number): ToolError {
   );
 }
 
-/** Not shown, so it does not count as read. */
+/** The file is not shown, so it does not count as read. */
 function mentionOf(place: Place, { file, media }: { readonly file: OpenFile; readonly media: Media }): ToolOutput {
   const [kind, limit] = media.kind === "image" ? ["image", "3.5 MB"] : ["PDF", "4.5 MB"];
   const { mediaType } = media;
@@ -150,7 +150,7 @@ async function readLines(request: ReadRequest, place: Place, file: OpenFile): Pr
   return describeLines(place, { first, window, total });
 }
 
-/** Files too large to be compared byte by byte are read no further than what is shown, and none into a line without end. */
+/** Reads a file up to the end of the window if it is too large to be compared byte by byte, and never further into a line without end. */
 async function scan(file: OpenFile, window: LineWindow, signal: AbortSignal): Promise<{ fingerprint: Fingerprint; complete: boolean }> {
   const { mtimeMs, size } = file.stats;
   const hash = size > MAX_TEXT_BYTES ? undefined : createHash("sha256");
@@ -186,7 +186,7 @@ function wayOn({ endlessLine }: LineWindow, last: number): string {
   return `line ${last} is longer than ${MAX_LINE_MIB} MiB, and what is behind it cannot be read. ${AFTER_LONG_LINE}`;
 }
 
-/** The call that showed the same part of the same file, where that is to be referred to. */
+/** Returns the id of the call that showed the same part of the same file, if such references are enabled. */
 function earlierRead({ options, context, input }: ReadRequest, place: Place, now: Fingerprint): string | undefined {
   return options.unchangedReads ? showingCall(context, place.real, now, viewOf(input)) : undefined;
 }

@@ -1,22 +1,22 @@
-/** The parts of files that the model of a session has read and still has before it, so that nothing is changed unseen. */
+/** The parts of files that the model of a session has read and can still see, so that it cannot change a file unseen. */
 import type { ToolContext, ToolState } from "../../core/context.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import { refusal } from "./file-error.ts";
 import { type Fingerprint, sameFingerprint } from "./file-bytes.ts";
 
 interface ReadRecord extends Fingerprint {
-  /** The part last shown to the model; empty after the session's own change. */
+  /** The part last shown to the model; empty after a change by the session. */
   readonly view: string;
-  /** The call whose result, or whose input, showed the file; records of the first version lack it. */
+  /** The call whose result or input showed the file. Records of the first version lack it. */
   readonly shownBy?: string;
 }
 
-/** Remembers that the model knows the file as it is now, by this call. `view` names the part that was shown; empty = what it wrote itself. */
+/** Records that the model knows the current file by this call. `view` names the part that was shown; empty = it wrote the file itself. */
 export function recordRead(context: ToolContext, real: string, known: Fingerprint, view = ""): void {
   record(context, real, { ...known, view, shownBy: context.callId });
 }
 
-/** Remembers that the session changed the file in part: the model knows the rest by what showed it before. */
+/** Records that the session changed a part of the file: the model knows the rest by the call that showed it before. */
 export function recordChange(context: ToolContext, real: string, known: Fingerprint): void {
   const { shownBy = context.callId } = recordOf(context.state, real) ?? {};
   record(context, real, { ...known, view: "", shownBy });
@@ -26,14 +26,14 @@ function record({ state }: ToolContext, real: string, { mtimeMs, size, hash, vie
   state.update(keyOf(real), () => ({ mtimeMs, size, hash, view, shownBy }));
 }
 
-/** The call whose result shows exactly this part of the unchanged file, where it was the last thing shown of it and the model still has it. */
+/** Returns the call that shows exactly this part of the unchanged file, if it was the last to show the file and the model can still see it. */
 export function showingCall(context: ToolContext, real: string, now: Fingerprint, view: string): string | undefined {
   const { shownBy, ...record } = recordOf(context.state, real) ?? {};
   if (shownBy === undefined || !("view" in record) || record.view !== view || !sameFingerprint(record, now)) return undefined;
   return context.isShown(shownBy) ? shownBy : undefined;
 }
 
-/** @throws ToolError when the model never read the existing file or no longer has what it read, or the file changed since */
+/** @throws ToolError if the model never read the existing file or can no longer see what it read, or if the file changed since */
 export function checkRead(context: ToolContext, place: { readonly real: string; readonly shown: string }, now: Fingerprint): void {
   const record = recordOf(context.state, place.real);
   const name = JSON.stringify(place.shown);
@@ -43,7 +43,7 @@ export function checkRead(context: ToolContext, place: { readonly real: string; 
   if (!sameFingerprint(record, now)) throw stale(place.shown);
 }
 
-/** The file is not what the session read. */
+/** Returns the error for a file that has changed since the session read it. */
 export function stale(shown: string): Error {
   return refusal(
     `${JSON.stringify(shown)} changed on disk since it was read; nothing was written.`,

@@ -1,9 +1,9 @@
 /**
- * Files that a model is kept from: those that hold credentials, which are neither read nor written, and those that other programs run or
- * obey, which are read and not written, because a write to one of them becomes code or widens what the model may do.
+ * Sensitive files: those that hold credentials are neither read nor written; those that other programs run or obey are read but not written, because
+ * writing them would run code or widen what the model may do.
  *
- * The second kind are files that take effect without anyone naming them: what a program looks for by itself when it starts, opens a folder,
- * installs or commits. Source files, Makefiles and the like, which a person chooses to run, are ordinary files.
+ * Files of the second kind take effect without being named: a program looks for them when it starts, opens a folder, installs or commits. Source
+ * files, Makefiles and other files that a person chooses to run are ordinary files.
  */
 
 /** `credentials`: neither read nor written; `obeyed`: other programs run or obey it, so it is not written. */
@@ -11,7 +11,7 @@ export type Sensitivity = "credentials" | "obeyed";
 
 const words = (text: string): readonly string[] => text.trim().split(/\s+/u);
 
-/** Folders that keep credentials, whole. */
+/** Folders whose whole content counts as credentials. */
 const CREDENTIAL_FOLDERS: ReadonlySet<string> = new Set(words(".ssh .gnupg .aws .azure .password-store .kube .secrets"));
 
 const CREDENTIAL_FILES: ReadonlySet<string> = new Set(
@@ -25,7 +25,7 @@ const CREDENTIAL_FILES: ReadonlySet<string> = new Set(
 `),
 );
 
-/** Files that keep credentials in a folder of this name only. */
+/** Files that hold credentials only if their folder has this name. */
 const CREDENTIAL_PAIRS: ReadonlySet<string> = new Set(
   words(`
   .docker/config.json .cargo/credentials .cargo/credentials.toml .gem/credentials .m2/settings.xml .m2/settings-security.xml
@@ -36,13 +36,13 @@ const CREDENTIAL_PAIRS: ReadonlySet<string> = new Set(
 `),
 );
 
-/** A private key of SSH with a name of its own: `id_ed25519_work`. */
+/** A private SSH key with a custom suffix: `id_ed25519_work`. */
 const SSH_KEY = /^id_(?:rsa|dsa|ecdsa|ed25519)(?:[-_][a-z0-9_-]+)?$/u;
 
-/** Endings of private keys and of stores of keys. */
+/** File name endings of private keys and key stores. */
 const CREDENTIAL_ENDINGS = words(".pem .key .p12 .pfx .p8 .ppk .jks .keystore .kdbx .kdb .agekey .ovpn .env");
 
-/** `.env.example` and its like hold names and no values. */
+/** Words in names such as `.env.example`, which hold no real values. */
 const TEMPLATES: ReadonlySet<string> = new Set(words("example examples sample samples template tmpl tpl dist defaults default schema"));
 
 /** Folders whose whole content is obeyed. */
@@ -74,7 +74,7 @@ const OBEYED_FILES: ReadonlySet<string> = new Set(
 `),
 );
 
-/** Folders and files that are obeyed in a folder of this name only. */
+/** Folders and files that are obeyed only if their folder has this name. */
 const OBEYED_PAIRS: ReadonlySet<string> = new Set(
   words(`
   .github/workflows .github/actions .github/instructions .github/prompts .github/chatmodes .github/agents .github/hooks .github/dependabot.yml
@@ -97,11 +97,11 @@ const GIT_HOOKS: ReadonlySet<string> = new Set(
 );
 
 /**
- * The kind of sensitive file that a path is or lies in; undefined for an ordinary one.
+ * Returns the sensitivity of a path, by its own name and those of its folders; undefined for an ordinary path.
  *
- * Names are compared as the least strict file systems do: without case, ignorable characters, named streams or trailing dots.
+ * Names are compared as the most lenient file systems do: ignoring case, ignorable characters, named streams and trailing dots.
  *
- * @param segments the names of the path; `folder` is the name of the folder that the first lies in, where that is known
+ * @param segments the names of the path; `folder` is the name of the folder around the first, if known
  */
 export function sensitivityOf(segments: readonly string[], folder = ""): Sensitivity | undefined {
   let parent = fold(folder);
@@ -138,7 +138,7 @@ const ENVIRONMENT = /^\.env(?:rc)?(?![a-z0-9])/u;
 const BACKUP_MARK = /(?:~|\.(?:bak|backup|old|orig|save|saved|copy|tmp|swp|swo|\d{1,8}))$/u;
 const MAX_BACKUP_MARKS = 4;
 
-/** Removes the marks that editors and people add to the names of copies: `id_rsa.bak`, `.env~`, `.id_rsa.swp`. */
+/** Removes the suffixes that editors and people add to the names of copies: `id_rsa.bak`, `.env~`, `.id_rsa.swp`. */
 function withoutBackupMarks(name: string): string {
   let original = name;
   for (let mark = 0; mark < MAX_BACKUP_MARKS && BACKUP_MARK.test(original); mark++) original = original.replace(BACKUP_MARK, "");

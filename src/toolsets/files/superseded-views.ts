@@ -1,14 +1,14 @@
-/** Which results a newer call makes worthless: it shows the same place, and no less of it than the older one. */
+/** Decides which results a newer call supersedes: it shows the same place, and at least as much of it as the older one. */
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { PastCall, Supersedes } from "../../core/tool.ts";
 import { supersedesAt } from "../../history/supersede.ts";
 import type { Workspace } from "./workspace-path.ts";
 
-/** The lines of a file that a call shows, or that it may have changed. */
+/** The lines of a file that a call shows or may have changed. */
 interface Lines {
   readonly first: number;
   readonly last: number;
-  /** Up to the end of the file, however far away that was. */
+  /** Whether the lines extend to the end of the file. */
   readonly toEnd: boolean;
 }
 
@@ -17,15 +17,18 @@ const WHOLE: Lines = { first: 1, last: Infinity, toEnd: true };
 /**
  * The rule of all tools that read or change one file.
  *
- * A call that shows the whole file (`write`, an uncut `read`, `json_write` of the whole document, an edit that answers with the content)
- * replaces every earlier call; a read of a part replaces what read that part or less. An edit of ours answers without the
- * content, so it replaces nothing. A JSON value is replaced by what was written as a whole, or read at the same place.
+ * A call that shows the whole file (`write`, an uncut `read`, `json_write` of the whole document, an edit that answers with the content) supersedes
+ * every earlier call; a read of a part supersedes reads of that part or less. Our `edit` answers without the content, so it supersedes nothing. A
+ * read JSON value is superseded by a write of the whole file, or a read at the same place.
  */
 export function supersedesFileCalls(workspace: Workspace): Supersedes {
   return supersedesAt(({ input }) => keyOf(workspace, input["path"]), showsAllOf);
 }
 
-/** The rule of tools that list a folder: the same tool asked about the same folder, where the newer one lists all that the older one did. */
+/**
+ * The rule of tools that list a folder: a call of the same tool for the same folder supersedes an older one if it lists everything that the older one
+ * did.
+ */
 export function supersedesListings(workspace: Workspace, listsAllOf: (newer: PastCall, older: PastCall) => boolean): Supersedes {
   return supersedesAt(({ name, input: { path = "." } }) => {
     const key = keyOf(workspace, path);
@@ -39,7 +42,7 @@ function keyOf(workspace: Workspace, path: JsonValue | undefined): string | unde
 
 function showsAllOf(newer: PastCall, older: PastCall): boolean {
   if (newer.name === "json_read") return older.name === "json_read" && (newer.input["at"] ?? "") === (older.input["at"] ?? "");
-  // The text shown by read has its long lines cut, and a JSON document may be one long line.
+  // The text shown by `read` has its long lines cut, and a JSON document may be one long line.
   if (newer.name === "read" && older.name === "json_read") return false;
   const shown = shownBy(newer);
   if (shown === undefined) return false;
@@ -47,7 +50,7 @@ function showsAllOf(newer: PastCall, older: PastCall): boolean {
   return shown.first <= needed.first && (shown.toEnd || shown.last >= needed.last);
 }
 
-/** The lines of a file that the model knows by this call alone; undefined = none. */
+/** Returns the lines of a file that the model knows by this call alone; undefined = none. */
 function shownBy({ name, input, output }: PastCall): Lines | undefined {
   if (name === "write") return WHOLE;
   if (name === "json_write") return input["at"] === "" || input["at"] === "$" ? WHOLE : undefined;
@@ -55,7 +58,7 @@ function shownBy({ name, input, output }: PastCall): Lines | undefined {
   return isJsonObject(output) && typeof output["content"] === "string" ? WHOLE : undefined;
 }
 
-/** Taken from the answer, because a long file stops early; undefined for "unchanged", which shows nothing. */
+/** Returns the lines from the output, because a long file stops early. Undefined for "unchanged", which shows nothing. */
 function linesRead(output: JsonValue | undefined): Lines | undefined {
   if (!isJsonObject(output)) return undefined;
   const { firstLine: first, lastLine: last, totalLines } = output;
@@ -63,7 +66,7 @@ function linesRead(output: JsonValue | undefined): Lines | undefined {
   return { first, last, toEnd: last === totalLines };
 }
 
-/** A number of an input, or what it is when left out; NaN, which is neither more nor less than any, for what is not a number. */
+/** Returns a number of an input, or `otherwise` if it is left out; NaN if it is not a number, so that comparisons with it are false. */
 export function numberOf(value: JsonValue | undefined, otherwise: number): number {
   if (value === undefined) return otherwise;
   return typeof value === "number" ? value : Number.NaN;

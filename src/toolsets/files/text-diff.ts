@@ -1,23 +1,23 @@
-/** Applies the hunks of a unified diff to a text, by the lines they show; their line numbers only decide between places that are alike. */
+/** Applies the hunks of a unified diff to a text. Places are found by the lines shown; line numbers only decide between equal places. */
 import { type EditOutcome, hasWindowsLineEnds } from "./text-edit.ts";
 
-/** One line of a hunk: of both texts, of the old one, or of the new one. */
+/** One line of a hunk: unchanged, removed or added. */
 interface DiffLine {
   readonly mark: " " | "-" | "+";
   readonly text: string;
-  /** The file ends with it, without a line end: `\ No newline at end of file`. */
+  /** Whether the file ends with this line, without a line end: `\ No newline at end of file`. */
   isUnended?: true;
 }
 
 interface Hunk {
-  /** Where it says that it begins, counted from 1; undefined where it says nothing. */
+  /** The line where the hunk says it begins, from 1; undefined if it does not say. */
   readonly line: number | undefined;
   readonly lines: readonly DiffLine[];
 }
 
 interface HunkHead {
   readonly line: number | undefined;
-  /** How many lines it shows of the old text and of the new one; undefined where it says nothing. */
+  /** How many lines of the old and of the new text the head announces; undefined if it does not say. */
   readonly counts: { readonly old: number; readonly new: number } | undefined;
 }
 
@@ -30,13 +30,16 @@ const MAX_HUNKS = 500;
 const MAX_NAMED_LINES = 5;
 const COPY_EXACTLY = "Read the file and copy the lines around the change exactly, white space included.";
 
-/** Applies all hunks or none. Where at least half of the line ends are Windows ones, new lines get them too. The counts in a hunk's head only tell marks of a second file from lines that look like them. */
+/**
+ * Applies all hunks or none. If at least half of the line ends are CRLF, added lines get CRLF too. The counts in a hunk's head only serve to
+ * distinguish the head of a second file from lines that look like one.
+ */
 export function applyDiff(text: string, diff: string): EditOutcome {
-  const mark = text.startsWith("\ufeff") ? "\ufeff" : ""; // stays, and is no part of the first line: it cannot be seen
+  const mark = text.startsWith("\ufeff") ? "\ufeff" : ""; // kept, but not part of the first line, as it is invisible
   const hunks = readHunks(mark === "" ? diff : diff.replaceAll(/^([ +-])\ufeff/gmu, "$1"));
   if ("problem" in hunks) return hunks;
   const ending = hasWindowsLineEnds(text) ? "\r" : "";
-  const lines = `${text.slice(mark.length)}${ending}`.split("\n"); // the last line as the others, and its end taken off again
+  const lines = `${text.slice(mark.length)}${ending}`.split("\n"); // the last line gets the same end as the others, which is removed again
   const written: string[] = [];
   let from = 0;
   let shift = 0;
@@ -56,18 +59,18 @@ export function applyDiff(text: string, diff: string): EditOutcome {
   const rest = lines.slice(from);
   const joined = [...written, ...rest].join("\n");
   const whole = ending !== "" && joined.endsWith("\r") ? joined.slice(0, -1) : joined;
-  const isAtEnd = rest.length === 0 || (rest.length === 1 && bare(rest[0]) === ""); // else the last hunk is wrong about the end
+  const isAtEnd = rest.length === 0 || (rest.length === 1 && bare(rest[0]) === ""); // if not, the last hunk is wrong about the end
   return { text: mark + (isAtEnd ? withEnd(whole, hunks, `${ending}\n`) : whole), replacements: hunks.length, line: firstLine ?? 1 };
 }
 
-/** With the line end that hunks give to the file's last line, or take from it. */
+/** Adds or removes the line end of the file's last line, as the hunks say. */
 function withEnd(text: string, hunks: readonly Hunk[], lineEnd: string): string {
   const unended = new Set(hunks.flatMap(({ lines }) => lines.flatMap(({ mark, isUnended }) => (isUnended === true ? [mark] : []))));
   if (unended.has("+") && !unended.has("-")) return text.replace(/\r?\n$/u, "");
   return unended.has("-") && !unended.has("+") && text !== "" && !text.endsWith("\n") ? text + lineEnd : text;
 }
 
-/** Lines before the first hunk name the file, as the call does already. */
+/** Reads the hunks. Lines before the first hunk name the file, which the call already does, and are ignored. */
 function readHunks(diff: string): readonly Hunk[] | Problem {
   const hunks: (HunkHead & { lines: DiffLine[] })[] = [];
   const given = diff
@@ -105,7 +108,7 @@ function hunkHead(line: string | undefined): HunkHead | undefined {
     : { line: Number(begin), counts: { old: Number(old), new: Number(added) } };
 }
 
-/** Whether these are `--- a/file`, `+++ b/file` and the head of a hunk, unless they are the last two lines that the hunk before them says it has. */
+/** Whether these lines are `--- a/file`, `+++ b/file` and the head of a hunk, unless the hunk before announces exactly two more lines. */
 function namesNextFile([old = "", added = "", head]: readonly string[], { counts, lines }: HunkHead & Pick<Hunk, "lines">): boolean {
   if (!old.startsWith("--- ") || !added.startsWith("+++ ") || hunkHead(head) === undefined) return false;
   const inOld = lines.filter(({ mark }) => mark !== "+").length;
@@ -121,13 +124,13 @@ function unusable(why: string): Problem {
 }
 
 interface SearchFrom {
-  /** Index of the first line that no hunk before has used. */
+  /** Index of the first line that earlier hunks have not used. */
   readonly from: number;
-  /** How far the hunk before was from where it said. */
+  /** Distance between where the previous hunk was found and where it said. */
   readonly shift: number;
 }
 
-/** Index of the line that the hunk begins at. */
+/** Returns the index of the line where the hunk begins. */
 function placeOf(hunk: Hunk, lines: readonly string[], { from, shift }: SearchFrom): number | Problem {
   const old = hunk.lines.filter(({ mark }) => mark !== "+").map(({ text }) => text);
   const said = hunk.line === undefined ? undefined : startOf(hunk, hunk.line) + shift;
@@ -147,13 +150,13 @@ function placeOf(hunk: Hunk, lines: readonly string[], { from, shift }: SearchFr
   };
 }
 
-/** Index of the line that a hunk says it begins at; one that only adds says after which line. */
+/** Returns the index of the line where a hunk says it begins. A hunk that only adds gives the line before it. */
 function startOf({ lines }: Hunk, line: number): number {
   return lines.every(({ mark }) => mark === "+") ? line : line - 1;
 }
 
 function insertionPlace(at: number | undefined, lines: readonly string[], from: number): number | Problem {
-  const end = bare(lines.at(-1)) === "" ? lines.length - 1 : lines.length; // after the last line end there is no line
+  const end = bare(lines.at(-1)) === "" ? lines.length - 1 : lines.length; // there is no line after the last line end
   if (at !== undefined && at >= from && at <= lines.length) return Math.min(at, end);
   return { problem: "only adds lines, and names no line of the file before them", hint: COPY_EXACTLY };
 }

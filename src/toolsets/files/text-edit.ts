@@ -1,4 +1,4 @@
-/** Replaces an exact piece of a text, and says why when it cannot. */
+/** Replaces an exact piece of a text, or explains why it cannot. */
 
 export interface TextEdit {
   readonly old: string;
@@ -17,7 +17,7 @@ const MAX_NAMED_LINES = 5;
 /**
  * Applies one edit; `old` must occur exactly once unless `replaceAll`.
  *
- * In a file with Windows line ends, an `old` with plain ones is found too, and `new` gets the file's line ends.
+ * In a file with CRLF line ends, an `old` with LF is found too, and `new` gets the file's line ends.
  */
 export function applyEdit(text: string, edit: TextEdit): EditOutcome {
   if (edit.old === edit.new) return { problem: "old and new are the same text", hint: "Leave this edit out." };
@@ -56,7 +56,7 @@ function withLineEndsOf(text: string, edit: TextEdit): { readonly old: string; r
   return { old: withWindowsLineEnds(edit.old), replacement: withWindowsLineEnds(edit.new) };
 }
 
-/** Whether at least half of its line ends are Windows ones. */
+/** Whether at least half of the line ends are CRLF. */
 export function hasWindowsLineEnds(text: string): boolean {
   return text.includes("\r\n") && 2 * linesOf(text, "\r\n") >= linesOf(text, "\n");
 }
@@ -69,7 +69,7 @@ function withWindowsLineEnds(text: string): string {
   return text.replaceAll("\r\n", "\n").replaceAll("\n", "\r\n");
 }
 
-/** Where `old` begins, overlaps left out, and never between the two characters of a Windows line end. */
+/** Returns where `old` begins, without overlaps, and never between CR and LF. */
 function findAll(text: string, old: string, most: number): readonly number[] {
   const places: number[] = [];
   for (let at = text.indexOf(old); at >= 0 && places.length < most;) {

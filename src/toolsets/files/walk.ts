@@ -1,4 +1,4 @@
-/** Goes through folders in order of names, leaving out what is ignored, without following links and within bounds. */
+/** Walks folders in order of names, skipping ignored entries, without following links and within limits. */
 import type { Dirent } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
@@ -11,17 +11,17 @@ import { type Place, type Workspace, isInsideFolder } from "./workspace-path.ts"
 export const MAX_ENTRIES = 50_000;
 const MAX_IGNORE_BYTES = 1024 * 1024;
 const ENTRIES_PER_TURN = 256;
-/** So many comparisons of an entry with an ignore rule are made before others may run. */
+/** Maximum number of comparisons with ignore rules before other work may run. */
 const COMPARISONS_PER_TURN = 50_000;
 
 export interface Entry {
   readonly name: string;
   readonly kind: "file" | "folder" | "link";
-  /** Canonical but for the entry itself when it is a link. */
+  /** The canonical path, except that a link itself is not followed. */
   readonly real: string;
 }
 
-/** A folder on the way, with the rules that hold in it. */
+/** A folder of the walk, with the rules that apply in it. */
 export interface Level {
   readonly real: string;
   readonly rules: IgnoreRules;
@@ -32,16 +32,16 @@ export interface Level {
 export interface WalkOptions {
   readonly workspace: Workspace;
   readonly signal: AbortSignal;
-  /** Most entries looked at, ignored ones included. @default 50_000 */
+  /** Maximum number of entries that are examined, ignored ones included. @default 50_000 */
   readonly maxEntries?: number;
 }
 
 export class Walk {
-  /** True when `maxEntries` ended the walk early. */
+  /** Whether `maxEntries` ended the walk early. */
   stopped = false;
-  /** How many entries were left out because of ignore rules. */
+  /** Number of entries that ignore rules left out. */
   ignored = 0;
-  /** How many folders below the first could not be opened: not allowed, gone, or too deep for the system. */
+  /** Number of folders below the first that could not be opened: no permission, removed, or too deep for the system. */
   unopened = 0;
   readonly #workspace: Workspace;
   readonly #signal: AbortSignal;
@@ -53,7 +53,7 @@ export class Walk {
     this.#left = options.maxEntries ?? MAX_ENTRIES;
   }
 
-  /** The folder to begin with, under the rules of every folder of the workspace above it. */
+  /** Returns the first folder, with the rules of every folder of the workspace above it. */
   async start(place: Place): Promise<Level> {
     const { root } = this.#workspace;
     const top = isInsideFolder(place.real, root) ? root : place.real;
@@ -72,7 +72,10 @@ export class Walk {
     };
   }
 
-  /** The entries of a folder that are not ignored, sorted by name. A folder below `start` that may not be read, or is gone, has none and is counted. */
+  /**
+   * Returns the entries of a folder that are not ignored, sorted by name. A folder below `start` that cannot be read or was removed has none and is
+   * counted.
+   */
   async entries(level: Level, start: Level): Promise<readonly Entry[]> {
     try {
       return await this.#entriesOf(level);
@@ -102,7 +105,7 @@ export class Walk {
     return found.sort((one, other) => (one.name < other.name ? -1 : 1));
   }
 
-  /** Every file and link below a folder, folder by folder. */
+  /** Yields every file and link below a folder, folder by folder. */
   async *files(start: Level): AsyncGenerator<Entry, void> {
     const open: Level[] = [start];
     for (let level = open.pop(); level !== undefined; level = open.pop()) {
@@ -145,7 +148,7 @@ export class Walk {
       }
     } catch {
       this.#signal.throwIfAborted();
-      return ""; // none, or one that git would not follow either: a link, a folder, unreadable
+      return ""; // there is none, or git would not use it either: a link, a folder, unreadable
     }
   }
 }

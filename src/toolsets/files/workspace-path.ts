@@ -1,4 +1,4 @@
-/** The path guard: says which real file a path from a model means, and whether the model may touch it. */
+/** The path guard: finds the real file of a path from a model, and whether the model may touch it. */
 import { accessSync, constants, realpathSync, statSync } from "node:fs";
 import { lstat, realpath } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
@@ -12,20 +12,20 @@ import { type PathMatcher, compileGlob } from "./glob-pattern.ts";
 import { type Sensitivity, sensitivityOf } from "./sensitive-paths.ts";
 
 /**
- * The treatment of a path outside the workspace: `block` refuses it; `warn` refuses it the first time, and lets
- * the same path pass when the session asks for it again, in a later message; `off` lets it pass.
+ * The treatment of a path outside the workspace: `block` refuses it; `warn` refuses it the first time, and allows the same path if it is requested
+ * again in a later message; `off` allows it.
  */
 export type PathGuard = "block" | "warn" | "off";
 
-/** Where a path leads, all links followed. */
+/** The target of a path, with all links followed. */
 export interface Place {
-  /** Absolute, and canonical as far as the path exists. */
+  /** The absolute path, canonical as far as it exists. */
   readonly real: string;
-  /** How messages name it: relative to the workspace, or absolute outside it; always with `/`. */
+  /** The path in messages: relative to the workspace, or absolute outside it; always with `/`. */
   readonly shown: string;
-  /** The deepest folder or file of the path that exists. */
+  /** The deepest existing folder or file of the path. */
   readonly existing: string;
-  /** The names below `existing`, which do not exist yet; none when the path exists. */
+  /** The names below `existing`, which do not exist yet; empty if the path exists. */
   readonly missing: readonly string[];
 }
 
@@ -39,39 +39,38 @@ export interface WorkspaceOptions {
 
 const MAX_PATH_LENGTH = 4096;
 
-/** The schema of a path that a tool takes. */
 export function pathSchema(description: string) {
   return { type: "string", minLength: 1, maxLength: MAX_PATH_LENGTH, description } as const;
 }
 
 export class Workspace {
-  /** The canonical path of the workspace's folder. */
+  /** The canonical path of the workspace folder. */
   readonly root: string;
   readonly #givenRoot: string;
   readonly #guard: PathGuard;
   readonly #allowed: readonly PathMatcher[];
   readonly #protected: readonly string[];
 
-  /** @throws ToolError `invalid_config` when the root is not a folder this process can read */
+  /** @throws ToolError `invalid_config` if the root is not a folder that this process can read */
   constructor(options: WorkspaceOptions) {
     this.#givenRoot = resolve(options.root);
     this.root = openRoot(this.#givenRoot);
     this.#guard = options.guard;
     this.#allowed = options.allowSensitive.map(compileGlob);
-    // a folder that holds the whole workspace is no place in it
+    // a protected folder around the whole workspace does not count
     this.#protected = (options.protect ?? []).map(canonicalPath).filter((path) => !isInsideFolder(this.root, path));
   }
 
-  /** The resource key of a path: a pure function of its text, so that links are not followed. */
+  /** Returns the resource key of a path: a pure function of its text, so links are not followed. */
   key(path: JsonValue | undefined): string {
     return `file:${withSlashes(this.#absolute(typeof path === "string" ? path : "."))}`;
   }
 
   /**
-   * Follows a path to where it really leads.
+   * Resolves a path to its target.
    *
-   * @throws ToolError `invalid_input` for a spelling that is no plain path, `permission_denied` when it leads
-   *   outside the workspace and the guard does not let it, `unavailable` when the workspace itself is gone
+   * @throws ToolError `invalid_input` for a path that is not plain, `permission_denied` if it leads outside the workspace and the guard refuses,
+   * `unavailable` if the workspace itself is gone
    */
   async resolve(path: string, context: ToolContext): Promise<Place> {
     checkSpelling(path);
@@ -83,7 +82,7 @@ export class Workspace {
     return place;
   }
 
-  /** As `resolve`, and refuses what holds credentials, however it is spelled. */
+  /** Like `resolve`, and refuses files that hold credentials, by the given and by the resolved path. */
   async resolveForRead(path: string, context: ToolContext): Promise<Place> {
     const place = await this.resolve(path, context);
     for (const shown of [this.shown(this.#absolute(path)), place.shown]) {
@@ -92,7 +91,7 @@ export class Workspace {
     return place;
   }
 
-  /** As `resolveForRead`, and refuses files that other programs run or obey, however they are spelled. */
+  /** Like `resolveForRead`, and refuses files that other programs run or obey, by the given and by the resolved path. */
   async resolveForChange(path: string, context: ToolContext): Promise<Place> {
     const place = await this.resolve(path, context);
     if (path.endsWith("/"))
@@ -108,18 +107,20 @@ export class Workspace {
     return place;
   }
 
-  /** Whether the file at a canonical path holds credentials, and may be neither read nor searched. */
+  /** Whether the file at a canonical path holds credentials, so that it is neither read nor searched. */
   holdsCredentials(real: string): boolean {
     return this.#sensitivityOf(this.shown(real)) === "credentials";
   }
 
-  /** A canonical path as messages name it. */
+  /** Returns a canonical path as messages show it. */
   shown(real: string): string {
     if (!isInsideFolder(real, this.root)) return withSlashes(real);
     return withSlashes(relative(this.root, real)) || ".";
   }
 
-  /** Inside the workspace by the path below it: that the workspace itself lies in such a folder was a person's choice. */
+  /**
+   * Judges a path inside the workspace only by its part below the root: if the workspace itself is in a sensitive folder, that was a person's choice.
+   */
   #sensitivityOf(shown: string): Sensitivity | undefined {
     const segments = shown.split("/").filter((segment) => segment !== "" && segment !== ".");
     const sensitivity = sensitivityOf(segments, isAbsolute(shown) ? "" : basename(this.root));
@@ -153,7 +154,7 @@ export class Workspace {
     const key = `outside:${place.real}`;
     const warning = warningOf(context.state.get(key));
     const message = messageOf(context);
-    const isSameMessage = message !== undefined && warning?.message === message; // it was written before the warning could be read
+    const isSameMessage = message !== undefined && warning?.message === message; // a call of the same message was written before the warning could be read
     if (warning !== undefined && !isSameMessage && (warning.callId === undefined || context.isShown(warning.callId))) return;
     context.state.update(key, () => ({ callId: context.callId, ...(message === undefined ? {} : { message }) }));
     throw new ToolError("permission_denied", `${JSON.stringify(path)} lies outside the workspace ${this.root}. Nothing was done.`, {
@@ -168,7 +169,7 @@ export class Workspace {
   }
 }
 
-/** The call that was warned, and its message. Logs of the first versions have only the call, or not even that. */
+/** written before the warning could be read */
 interface Warning {
   readonly callId?: string;
   readonly message?: string;
@@ -190,7 +191,7 @@ function keptFrom(shown: string, what: "read" | "changed", sensitivity: Sensitiv
   });
 }
 
-/** With all links followed, as far as the path exists. */
+/** Returns the path with all links followed, as far as it exists. */
 export function canonicalPath(path: string): string {
   const absolute = resolve(path);
   try {
@@ -216,13 +217,13 @@ function openRoot(root: string): string {
   }
 }
 
-/** True for the folder itself and everything in it; compares whole names, so that `/a/bc` is not inside `/a/b`. */
+/** True for the folder itself and everything in it. Compares whole names, so that `/a/bc` is not inside `/a/b`. */
 export function isInsideFolder(path: string, folder: string): boolean {
   const way = relative(folder, path);
   return way === "" || (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way));
 }
 
-/** The names from a folder to what lies in it. Only the path of a whole drive or file system ends in a separator: `/`, `D:\`. */
+/** Returns the names from a folder to a path in it. Only the path of a whole drive or file system ends in a separator: `/`, `D:\`. */
 export function namesBelow(folder: string, path: string, separator: string = sep): readonly string[] {
   return path.slice(folder.endsWith(separator) ? folder.length : folder.length + 1).split(separator);
 }
@@ -231,7 +232,7 @@ function withSlashes(path: string): string {
   return sep === "/" ? path : path.replaceAll(sep, "/");
 }
 
-/** Refuses what other systems or programs would read as a way somewhere else. */
+/** Refuses paths that other systems or programs would read as another place. */
 function checkSpelling(path: string): void {
   const problem = spellingProblem(path);
   if (problem === undefined) return;
@@ -272,7 +273,7 @@ async function realPathOf(path: string, shown: string): Promise<string | undefin
   }
 }
 
-/** A name that cannot be followed and is nevertheless there is a link to nothing; writing to it would create its target. */
+/** Refuses a dangling link: a name that exists but cannot be followed. Writing to it would create its target. */
 async function refuseDeadLink(folder: string, name: string, shown: string): Promise<void> {
   try {
     await lstat(join(folder, name));

@@ -1,4 +1,4 @@
-/** The tool `write`: makes a file, or replaces the whole of one that was read. */
+/** The tool `write`: creates a file, or replaces the whole of one that was read. */
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import type { Tool } from "../../core/tool.ts";

@@ -1,4 +1,4 @@
-/** The MCP servers of a runtime, as a caller may see them. */
+/** The MCP servers of a runtime, as far as a caller may see them. */
 import type { ToolContext } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
@@ -10,11 +10,11 @@ import type { RegisteredTool } from "../../registry/registered-tool.ts";
 export interface KnownServer {
   readonly name: string;
   readonly peer: McpPeer;
-  /** Those that the caller may call. */
+  /** The tools that the caller may call. */
   readonly tools: readonly RegisteredTool[];
 }
 
-/** Servers whose tools are all denied or hidden from the caller offer it nothing else either. */
+/** Returns the servers that the caller may see. A server whose tools are all denied or hidden is left out, and so are its resources and prompts. */
 export function serversOf(context: ToolContext): readonly KnownServer[] {
   const registry = registryOf(context);
   const visibility = callerVisibility(context);
@@ -30,7 +30,7 @@ export function serversOf(context: ToolContext): readonly KnownServer[] {
   });
 }
 
-/** @throws ToolError `not_found`, naming the servers that there are */
+/** @throws ToolError `not_found`, naming the existing servers */
 export function serverNamed(context: ToolContext, name: string): KnownServer {
   const servers = serversOf(context);
   const found = servers.find((server) => server.name === name);
@@ -42,7 +42,7 @@ export function serverNamed(context: ToolContext, name: string): KnownServer {
   });
 }
 
-/** Options by which a question of the server goes to the person of the call. */
+/** Returns options that forward a question of the server to the person of the call. */
 export function peerOptions(context: ToolContext): PeerOptions {
   return { signal: context.signal, ask: (question, asker) => context.ask(question, asker) };
 }
@@ -50,7 +50,7 @@ export function peerOptions(context: ToolContext): PeerOptions {
 const MAX_PAGES = 20;
 const MAX_ENTRIES = 500;
 
-/** The first pages of what a server lists; nothing where it offers no such thing. */
+/** Returns the first pages of a server's resources or prompts; empty if the server does not offer them. */
 export async function listedBy({ peer }: KnownServer, what: "resources" | "prompts", options: PeerOptions): Promise<readonly JsonObject[]> {
   if (peer.identity?.capabilities[what] === undefined) return [];
   const entries: JsonObject[] = [];

@@ -1,12 +1,12 @@
-/** Ranks the entries of a record by words, by meaning, or by both. */
+/** Ranks memories by words, by meaning, or by both. */
 import { ToolError } from "../../core/error.ts";
 import { DocumentIndex } from "../../engine/search/document-index.ts";
 import type { Memory } from "./remembered.ts";
 
-/** Vectors for texts, in their order and all of one length. */
+/** Returns one vector for each text, in order, all of one length. */
 export type Embed = (texts: readonly string[], options: { readonly signal: AbortSignal }) => Promise<readonly (readonly number[])[]>;
 
-/** `auto`: both, where there are vectors. */
+/** `auto`: both, if there are vectors. */
 export type SearchMode = "auto" | "keyword" | "semantic" | "hybrid";
 
 export interface RankRequest {
@@ -17,16 +17,16 @@ export interface RankRequest {
   readonly signal: AbortSignal;
 }
 
-/** Vectors are made for the words' best and for the latest entries: a program's service is not asked for thousands of texts. */
+/** Maximum number of entries that get vectors, the best by words and the latest, so that a search does not embed thousands of texts. */
 const MAX_EMBEDDED = 500;
 /** The usual constant of reciprocal rank fusion. @see https://dl.acm.org/doi/10.1145/1571941.1572114 */
 const FUSION = 60;
 const MAX_VECTORS = 20_000;
 
-/** By function and text, so that an entry is embedded once. */
+/** Vectors by function and text, so that an entry is embedded once. */
 const vectorsOf = new WeakMap<Embed, Map<string, readonly number[]>>();
 
-/** The best first. */
+/** Returns the best memories first. */
 export async function rankMemories(memories: readonly Memory[], request: RankRequest): Promise<readonly Memory[]> {
   const { query, mode, limit, embed } = request;
   const byId = new Map(memories.map((memory) => [memory.id, memory]));
@@ -92,7 +92,7 @@ function cosine(one: readonly number[], other: readonly number[]): number {
   return oneSquared === 0 || otherSquared === 0 ? 0 : product / Math.sqrt(oneSquared * otherSquared);
 }
 
-/** Reciprocal rank fusion: an entry counts by its places in the lists. */
+/** Reciprocal rank fusion: scores an entry by its ranks in the lists. */
 function fused(lists: readonly (readonly string[])[]): readonly string[] {
   const scores = new Map<string, number>();
   for (const list of lists) for (const [at, id] of list.entries()) scores.set(id, (scores.get(id) ?? 0) + 1 / (FUSION + at + 1));

@@ -1,9 +1,9 @@
-/** The entries of a session's record that can be searched. */
+/** The entries of a session's log that can be searched. */
 import type { SessionEvent } from "../../core/event.ts";
 import { partText, resultText } from "../../core/result.ts";
 import type { SessionMessage } from "../../core/message.ts";
 
-/** One message, or one call with its result. */
+/** A message, or a call with its result. */
 export interface Memory {
   readonly id: string;
   readonly sessionId: string;
@@ -13,21 +13,21 @@ export interface Memory {
   readonly text: string;
 }
 
-/** Of one session, the latest. */
+/** Maximum number of entries of one session; the latest are kept. */
 const MAX_MEMORIES = 20_000;
-/** Of one entry, in characters. */
+/** Maximum length of one entry, in characters. */
 export const MAX_TEXT_LENGTH = 8_000;
-/** Its own answers repeat what was found before. */
+/** Results of this tool are not searched: they repeat earlier entries. */
 const OWN_TOOL = /(?:^|::|__)search_memory$/u;
 
 export interface RememberedSession {
   readonly id: string;
   readonly events: AsyncIterable<SessionEvent>;
-  /** Of all entries together. */
+  /** Maximum number of characters of all entries together. */
   readonly maxChars: number;
 }
 
-/** The latest entries, the oldest of them first, without what was voided or rolled back. */
+/** Returns the latest entries, oldest first, without voided and rolled-back ones. */
 export async function rememberedIn({ id: sessionId, events, maxChars }: RememberedSession): Promise<readonly Memory[]> {
   const memories = new Map<string, Memory>();
   const calls = new Map<string, string>();

@@ -89,10 +89,10 @@ function withSource(cell: JsonObject, source: string, type: CellType | undefined
   return cellType === "code" ? { ...keptOfCode, ...changed, ...NOT_RUN } : { ...kept, ...changed };
 }
 
-/** A code cell that was not run has both fields. */
+/** The fields of a code cell that was not run. */
 const NOT_RUN = { execution_count: null, outputs: [] as readonly never[] };
 
-/** Cells have ids since nbformat 4.5: 1 to 64 letters, digits, "-" and "_". */
+/** Returns a new cell. Cells have ids since nbformat 4.5: 1 to 64 letters, digits, "-" and "_". */
 function newCell(
   document: JsonObject,
   { type, source, callId }: { readonly type: CellType; readonly source: string; readonly callId: string },

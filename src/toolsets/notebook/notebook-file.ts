@@ -1,4 +1,4 @@
-/** A Jupyter notebook as JSON: its cells, and what is not one. */
+/** Parses a Jupyter notebook and its cells. */
 import { ANSWER_LIMITS } from "../../core/answer-limits.ts";
 import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
@@ -31,19 +31,19 @@ export function parseNotebook(text: string, shown: string): Notebook {
   return { document, cells: cells.map((cell, index) => checkedCell(cell, index, shown)) };
 }
 
-/** The number that a document has, also where it is written as `4.0`; undefined for other values. */
+/** Returns a number of the document, even if it is written as `4.0`; undefined for other values. */
 export function numberIn(value: JsonValue | undefined): number | undefined {
   const number: unknown = value === undefined ? undefined : parseJson(JSON.stringify(value), { longIntegers: "round" });
   return typeof number === "number" ? number : undefined;
 }
 
-/** The text of a cell's source, or of an output: a string, or an array of lines. */
+/** Returns the text of a cell's source or of an output: a string, or an array of lines. */
 export function textOfLines(value: JsonValue | undefined): string {
   if (Array.isArray(value)) return value.map((line) => (typeof line === "string" ? line : "")).join("");
   return typeof value === "string" ? value : "";
 }
 
-/** Source as notebooks keep it: an array of lines, each with its end. */
+/** Returns source in the form of notebooks: an array of lines, each with its line end. */
 export function linesOf(text: string): readonly string[] {
   return text === "" ? [] : text.split(/(?<=\n)/u);
 }
@@ -52,7 +52,7 @@ function documentOf(text: string, shown: string): JsonValue {
   try {
     const plain = withoutMark(text);
     parseJson(plain, { maxChars: MAX_CHARS, maxWideKeys: ANSWER_LIMITS.maxWideKeys, longIntegers: "round" });
-    return parseAsWritten(plain) as JsonValue; // JSON, as was just seen
+    return parseAsWritten(plain) as JsonValue; // known to be JSON from the line above
   } catch (thrown: unknown) {
     const { code, message } = ToolError.fromUnknown(thrown);
     if (code === "too_large")

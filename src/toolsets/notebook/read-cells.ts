@@ -57,7 +57,7 @@ async function readCells(workspace: Workspace, { path, from = 0, count = 50 }: R
   });
 }
 
-/** `[3] code`, the source, and what running it printed. */
+/** Formats a cell: `[3] code`, the source, and the printed outputs. */
 function cellText(cell: JsonObject, index: number): string {
   const heading = `[${index}] ${String(cell["cell_type"])}`;
   const outputs = own(cell, "outputs");

@@ -1,4 +1,4 @@
-/** The options of toolsets that run programs, and what is made of them. */
+/** The options of toolsets that run programs, and their checked form. */
 import { quoted } from "../../core/base/wording.ts";
 import { statSync, realpathSync } from "node:fs";
 import { resolve } from "node:path";
@@ -10,41 +10,47 @@ import { compileGlob, type PathMatcher } from "../files/glob-pattern.ts";
 import { systemReason } from "../files/file-error.ts";
 import { canonicalPath } from "../files/workspace-path.ts";
 
-/** `bubblewrap`: programs run in the sandbox of that name. `none`: they may do all that this process may. */
+/** `bubblewrap`: programs run in that sandbox. `none`: programs may do all that this process may. */
 export type SandboxKind = "bubblewrap" | "none";
 
 /** Where programs run, and what they may do there. */
 export interface ProgramOptions {
-  /** The workspace: an existing folder, in which programs start. In the sandbox the only one that they may change. */
+  /** The workspace: an existing folder, in which programs start. In the sandbox, the only folder that they may change. */
   readonly root: string;
   /** The namespace of the tools. @default "shell", "python" */
   readonly name?: string;
-  /** Where bubblewrap is missing, opening fails; nothing runs without a sandbox unless this says so. @default "bubblewrap" */
+  /** The sandbox. Opening fails if bubblewrap is missing; only `none` runs programs without a sandbox. @default "bubblewrap" */
   readonly sandbox?: SandboxKind;
-  /** Let programs in the sandbox reach the network, that of this machine included. @default false */
+  /** Whether programs in the sandbox may use the network, including that of this machine. @default false */
   readonly network?: boolean;
-  /** Folders and files that programs in the sandbox may read, besides the workspace and the programs of the system. `~` is the user's folder. @default none */
+  /**
+   * Folders and files that programs in the sandbox may read, in addition to the workspace and the programs of the system. `~` is the home folder.
+   * @default none
+   */
   readonly read?: readonly string[];
   /** More folders that programs in the sandbox may change. @default none */
   readonly write?: readonly string[];
-  /** Variables of programs besides the few that all have. Models can read them. @default none */
+  /** Environment variables of programs, in addition to the few that all have. Models can read them. @default none */
   readonly env?: Readonly<Record<string, string>>;
   /**
-   * Globs, relative to the workspace, of files that programs in the sandbox may change although other programs run or obey them, or read
-   * although credentials are kept there. `**` allows all. @default none
+   * Globs, relative to the workspace, of sensitive files that are allowed: programs in the sandbox may change those that other programs run or obey,
+   * and read those that hold credentials. `**` allows all. @default none
    */
   readonly allowSensitive?: readonly string[];
-  /** Paths of files and folders that are not changed in the sandbox, whatever `allowSensitive` says. A configuration file gives its own. @default none */
+  /**
+   * Paths of files and folders that are never changed in the sandbox, whatever `allowSensitive` says. A configuration adds its own files. @default
+   * none
+   */
   readonly protect?: readonly string[];
-  /** The time of a program, in milliseconds, where the call says none. @default 60_000 */
+  /** Timeout of a program whose call gives none, in milliseconds. @default 60_000 */
   readonly timeoutMs?: number;
-  /** Most time that a call may ask for, in milliseconds. @default 3_600_000 */
+  /** Longest timeout that a call may ask for, in milliseconds. @default 3_600_000 */
   readonly maxTimeoutMs?: number;
-  /** Most memory of a program and all that it starts. Held on Linux. @default 2 GiB */
+  /** Maximum memory of a program and all that it starts. Enforced on Linux. @default 2 GiB */
   readonly maxMemoryBytes?: number;
-  /** Most processes at a time of one call. Held on Linux. @default 256 */
+  /** Maximum number of concurrent processes of one call. Enforced on Linux. @default 256 */
   readonly maxProcesses?: number;
-  /** Let programs run at the same time, such as a server in the background and its tests. @default false: one after the other */
+  /** Whether programs may run at the same time, such as a server in the background and its tests. @default false: one after the other */
   readonly overlap?: boolean;
 }
 
@@ -65,10 +71,10 @@ export const PROGRAM_OPTIONS: OptionNames<ProgramOptions> = {
   overlap: "boolean",
 };
 
-/** A time that a program needs: there is no "no limit". */
+/** Bounds of a program's timeout: it cannot be unlimited. */
 export const TIME: Bounds = { min: 1, max: 7 * 24 * 3_600_000, integer: false };
 
-/** The options with their defaults, checked. */
+/** The checked options, with their defaults. */
 export interface ProgramSettings {
   readonly root: string;
   readonly sandbox: SandboxKind;
@@ -85,7 +91,7 @@ export interface ProgramSettings {
   readonly overlap: boolean;
 }
 
-/** @throws ToolError `invalid_config` for a folder that is not there, `invalid_argument` for other options */
+/** @throws ToolError `invalid_config` for a folder that does not exist, `invalid_argument` for other options */
 export function programSettings(options: ProgramOptions): ProgramSettings {
   const { sandbox = "bubblewrap", network = false, read = [], write = [], env = {}, allowSensitive = [], protect = [] } = options;
   const { maxTimeoutMs = 3_600_000, maxMemoryBytes = 2 * 1024 ** 3, maxProcesses = 256, overlap = false } = options;
@@ -119,7 +125,7 @@ export function programSettings(options: ProgramOptions): ProgramSettings {
   };
 }
 
-/** With all links followed. */
+/** Returns the path with all links followed. @throws ToolError `invalid_config` */
 function existing(path: string, key: "root" | "read" | "write"): string {
   if (typeof path !== "string" || path === "") throw new ToolError("invalid_config", `${key}: the path of a folder is missing.`);
   const absolute = resolve(withHome(path));

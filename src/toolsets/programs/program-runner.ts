@@ -1,4 +1,4 @@
-/** Runs the programs of a toolset where its options say, and makes an answer of how they end. */
+/** Runs the programs of a toolset, in its sandbox or without, and turns their ends into answers. */
 import { delimiter } from "node:path";
 import { ToolOutput } from "../../core/content.ts";
 import type { ToolContext } from "../../core/context.ts";
@@ -16,24 +16,24 @@ export interface ProgramCall extends ProgramStart {
   readonly what: string;
 }
 
-/** One program to be run. */
+/** A program to run. */
 export interface ProgramStart {
   readonly program: string;
   readonly args: readonly string[];
   readonly stdin?: string;
-  /** The time that the call asks for. */
+  /** The timeout that the call asks for. */
   readonly timeoutMs: number | undefined;
 }
 
-/** The end of a program, with the limits that it had. */
+/** The end of a program, with the limits that applied. */
 export interface RunEnd extends ProgramEnd {
   readonly limits: ProgramLimits;
-  /** Sentences on what later programs find changed: files that are protected now, folders that are closed. */
+  /** Sentences about changes that affect later programs: files that are now protected, folders that are closed. */
   readonly notes: readonly string[];
 }
 
 const SYSTEM_PATH = ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
-/** They keep programs from asking, paging and colouring. */
+/** Variables that keep programs from prompting, paging and colouring. */
 const QUIET = {
   TERM: "dumb",
   NO_COLOR: "1",
@@ -48,11 +48,11 @@ const INHERITED = ["LANG", "LC_ALL", "TZ", "USER", "LOGNAME"];
 const MAX_FILE_BYTES = 1024 ** 3;
 const MAX_OUTPUT_BYTES = 64 * 1024 ** 2;
 const TEMPORARY_SHARE = 8;
-/** A program is ended so long before the deadline of its call, which then still answers with its output. */
+/** How long before the deadline of its call a program is ended, in milliseconds, so that the call can still answer with its output. */
 const ENDING_MS = 3_500;
-/** Ending takes at most a fourth of the time that is left. */
+/** Ending takes at most this fraction (1/n) of the remaining time. */
 const ENDING_SHARE = 4;
-/** Of the runtime's own limit of the call beyond that of its program. */
+/** How much longer the runtime's timeout of the call is than that of its program, in milliseconds. */
 export const BEYOND_MS = 15_000;
 
 export class ProgramRunner {
@@ -68,7 +68,7 @@ export class ProgramRunner {
     this.#readable = settings.readable;
   }
 
-  /** @throws ToolError `unavailable` where the sandbox cannot be made, by rejecting */
+  /** @throws ToolError `unavailable` if the sandbox cannot be set up, by rejecting */
   async open({ clock, signal }: EngineContext): Promise<void> {
     this.#clock = clock;
     this.#closing = new AbortController();
@@ -80,7 +80,7 @@ export class ProgramRunner {
     if (this.#settings.sandbox === "bubblewrap") this.#bubblewrap = await findBubblewrap(signal);
   }
 
-  /** Ends programs that go on although their calls were given up. */
+  /** Ends programs that still run although their calls were abandoned. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled(this.#running);
@@ -93,7 +93,7 @@ export class ProgramRunner {
     this.#readable = [...new Set([...this.#settings.readable, ...folders])];
   }
 
-  /** Where a program lies that the toolset itself runs. */
+  /** Returns the path of a program that the toolset itself runs. */
   find(name: string): string | undefined {
     return findProgram(name, this.environment().PATH ?? "");
   }
@@ -115,7 +115,7 @@ export class ProgramRunner {
     return answerOf(await this.runToEnd(call, { context, merged: true }), call.what);
   }
 
-  /** @param place with `merged`, standard error is part of the output */
+  /** Runs a program until it ends. @param place if `merged`, standard error is part of the output */
   async runToEnd(
     start: ProgramStart,
     place: { readonly context: Pick<ToolContext, "deadline" | "signal" | "output">; readonly merged: boolean },
@@ -175,7 +175,7 @@ export class ProgramRunner {
     };
   }
 
-  /** The folders of `PATH` that are there in the sandbox. */
+  /** Returns the folders of `PATH` that exist in the sandbox. */
   #visiblePath(): string {
     const seen = [this.#settings.root, ...this.#readable, ...this.#settings.writable];
     const own = (process.env["PATH"] ?? "")
@@ -186,7 +186,7 @@ export class ProgramRunner {
   }
 }
 
-/** The sensitive paths that were made, and the folders that were closed, since these were found. */
+/** Returns notes on sensitive paths that were created, and folders that were closed, since `found` was read. */
 async function notesSince(found: readonly Found[], workspace: Pick<ProtectedWorkspace, "root" | "allowed">): Promise<readonly string[]> {
   const nameOf = ({ path, isClosed = false }: Found): string => `${isClosed} ${path}`;
   const before = new Set(found.map(nameOf));
@@ -198,7 +198,7 @@ async function notesSince(found: readonly Found[], workspace: Pick<ProtectedWork
     };
     return [...named(false), ...named(true)];
   } catch (thrown: unknown) {
-    const { message, hint = "" } = ToolError.fromUnknown(thrown); // the program has run, and its answer counts
+    const { message, hint = "" } = ToolError.fromUnknown(thrown); // the program has run, so its answer is still returned
     return [`${message} ${hint}`.trimEnd()];
   }
 }
@@ -206,7 +206,10 @@ async function notesSince(found: readonly Found[], workspace: Pick<ProtectedWork
 const MADE = "Files were made that other programs run or obey, or where credentials are kept";
 const CLOSED = "Folders were made unreadable, which later commands cannot open until the user makes them readable again";
 
-/** In the sandbox a program changes nothing else; without it that is not known, and the call counts as undeclared. */
+/**
+ * Returns the effects of a program. In the sandbox it only changes the writable folders; without one this is unknown, so the call counts as
+ * undeclared.
+ */
 export function programEffects({ sandbox, root, readable, writable, network, overlap }: ProgramSettings): Effects {
   const more = { destructive: true, ...(overlap ? { commutative: true } : {}) };
   if (sandbox === "none") return { external: true, ...more };
@@ -214,7 +217,7 @@ export function programEffects({ sandbox, root, readable, writable, network, ove
   return { reads: keys([root, ...readable]), writes: keys([root, ...writable]), external: network, ...more };
 }
 
-/** A program that was stopped has the exit code -1, and what it had written until then. */
+/** Returns the answer. A program that was stopped has the exit code -1, and its output so far. */
 function answerOf({ exitCode, stop, output: written, errorOutput, limits, notes }: RunEnd, what: string): ToolOutput {
   const output = written + errorOutput + notes.map((note) => `\n[${note}]`).join("");
   if (stop !== undefined) return new ToolOutput({ output, exitCode: -1, error: `The ${what} was ended: ${REASONS[stop](limits)}.` });

@@ -13,49 +13,49 @@ export interface ProtectedWorkspace {
   /** More folders that programs may change. */
   readonly writable: readonly string[];
   readonly allowed: readonly PathMatcher[];
-  /** Absolute. Never changed, whatever `allowed` says. */
+  /** Absolute paths that are never changed, whatever `allowed` says. */
   readonly protect: readonly string[];
 }
 
-/** Folders of installed packages, in which nothing is looked for. */
+/** Folders of installed packages, which are not searched. */
 const PASSED_OVER: ReadonlySet<string> = new Set(["node_modules", ".venv", "venv"]);
-/** Folders in which only credentials are looked for: they hold copies of files such as `package.json` by the thousand. */
+/** Folders that are searched for credentials only: they hold thousands of copies of files such as `package.json`. */
 const COPIES: ReadonlySet<string> = new Set(["vendor", "target", "dist", "build"]);
 const MAX_DEPTH = 3;
-/** Of version control, whose many folders hold no file by name of a person. */
+/** Folders of version control, which are not searched: their many folders hold no files that a person has named. */
 const OWN_FILES: ReadonlySet<string> = new Set([".git", ".hg", ".svn"]);
 const MAX_ENTRIES = 200_000;
-/** Each is a mount and an open file while the program runs. */
+/** Maximum number of exceptions. Each is a mount, and an open file while the program runs. */
 const MAX_EXCEPTIONS = 500;
-/** Opens what may not be read as well: its owner may, as soon as a program changes its mode. Node has no name for it. */
+/** Also opens unreadable files, which the owner could make readable by changing the mode while a program runs. Node has no constant for it. */
 const O_PATH = 0o10_000_000;
-/** Errors of paths that are not there, or that are no folder any more. */
+/** Errors of paths that do not exist, or are no longer folders. */
 const GONE: ReadonlySet<string | undefined> = new Set(["ENOENT", "ENOTDIR", "ELOOP"]);
 const CLOSED: ReadonlySet<string | undefined> = new Set(["EACCES", "EPERM"]);
 
-/** Links and folders on the way of one link: Linux follows no more. */
+/** Maximum number of links and folders followed for one link; the limit of Linux. */
 const MAX_HOPS = 40;
 
 interface Level {
   readonly folder: readonly string[];
-  /** It is read-only as a whole, or holds copies. */
+  /** Whether only credentials are searched for: the folder is read-only as a whole, or holds copies. */
   readonly onlyCredentials: boolean;
 }
 
 export interface Found {
   readonly path: string;
   readonly kind: "hidden" | "readOnly";
-  /** A folder that cannot be looked into. */
+  /** Whether it is a folder that cannot be listed. */
   readonly isClosed?: boolean;
 }
 
 /**
- * Sensitive files and folders, those nearest to the root first: at most three folders deep. Of a link, only where its name is that
- * of credentials, what it leads to in the workspace and that was not let through. A folder that cannot be looked into is hidden whole: a program
- * could close it for the next one to open, in which nothing of it would be protected.
+ * Returns sensitive files and folders at most three folders deep, those nearest to the root first. Links are only followed if their name is that of
+ * credentials, and only to targets in the workspace that are not allowed. A folder that cannot be listed is hidden as a whole: one program could
+ * close it and a later one open it, and its files would be unprotected then.
  *
- * @throws ToolError `limit_exceeded`, by rejecting, where there is too much to look at: a program could make so many files that the others are
- * not found; `permission_denied` where the root cannot be looked into
+ * @throws ToolError `limit_exceeded`, by rejecting, if there are too many files: a program could create so many that sensitive ones are not found;
+ * `permission_denied` if the root cannot be listed
  */
 export async function sensitivePaths({ root, allowed }: Pick<ProtectedWorkspace, "root" | "allowed">): Promise<readonly Found[]> {
   const found: Found[] = [];
@@ -83,7 +83,7 @@ export async function sensitivePaths({ root, allowed }: Pick<ProtectedWorkspace,
           continue;
         }
         if (isKept && (isHidden || !onlyCredentials)) found.push({ path: join(root, ...segments), kind: isHidden ? "hidden" : "readOnly" });
-        // Of version control that was let through, each entry is looked at.
+        // If version control was allowed, each of its entries is checked.
         const isPassedBy = isHidden || (isKept && OWN_FILES.has(entry.name)) || PASSED_OVER.has(entry.name);
         if (entry.isDirectory() && !isPassedBy)
           next.push({ folder: segments, onlyCredentials: onlyCredentials || isKept || COPIES.has(entry.name) });
@@ -96,10 +96,7 @@ export async function sensitivePaths({ root, allowed }: Pick<ProtectedWorkspace,
   return found;
 }
 
-/**
- * Opens the paths that were found, those that are protected in a folder that programs may change, and the folders on the way to them.
- * Closed by `close`.
- */
+/** Opens the found paths, the protected paths in folders that programs may change, and the folders that lead to them. `close` closes them. */
 export function openExceptions(
   { root, writable, protect }: Pick<ProtectedWorkspace, "root" | "writable" | "protect">,
   found: readonly Found[],
@@ -107,7 +104,7 @@ export function openExceptions(
   const bound = outermost([root, ...writable]);
   const boundFolder = (path: string): string | undefined => bound.find((folder) => path.startsWith(folder + sep));
   const own = protect.filter((path) => boundFolder(path) !== undefined).map((path): Found => ({ path, kind: "readOnly" }));
-  const wanted = [...found.filter(({ kind }) => kind === "hidden"), ...own, ...found]; // of two for one path, the first counts
+  const wanted = [...found.filter(({ kind }) => kind === "hidden"), ...own, ...found]; // the first entry for a path wins
   const kinds = new Map<string, Exception["kind"]>(wanted.toReversed().map(({ path, kind }) => [path, kind]));
   for (const { path } of wanted)
     for (let folder = dirname(path); boundFolder(folder) !== undefined; folder = dirname(folder))
@@ -115,7 +112,7 @@ export function openExceptions(
   const exceptions: Exception[] = [];
   const close = (): void => exceptions.forEach(({ fd }) => closeSync(fd));
   try {
-    // A folder comes before what lies in it, or its mount would cover that.
+    // A folder is mounted before its content, since its mount would cover that.
     for (const [path, kind] of [...kinds].toSorted(([one], [other]) => one.length - other.length)) {
       const inside = exceptions.some(
         (outer) => (outer.kind === "hidden" || (outer.kind === "readOnly" && kind !== "hidden")) && path.startsWith(outer.path + sep),
@@ -155,13 +152,13 @@ function tooMuch(what: string, most: number, operatorHint: string): ToolError {
   );
 }
 
-/** The paths below the root as messages name them. */
+/** Lists paths relative to the root, for messages. */
 export function shownPaths(root: string, paths: readonly string[]): string {
   const shown = paths.slice(0, 5).map((path) => relative(root, path));
   return `${shown.join(", ")}${paths.length > 5 ? `, and ${paths.length - 5} more` : ""}`;
 }
 
-/** Undefined for what is not there, or is a link or reached by one that was put there meanwhile. */
+/** Opens a path. Undefined if it does not exist, or has meanwhile become a link or been moved behind one. */
 function openAsItIs(path: string): { readonly fd: number; readonly isFolder: boolean } | undefined {
   let fd: number | undefined;
   try {
@@ -169,13 +166,17 @@ function openAsItIs(path: string): { readonly fd: number; readonly isFolder: boo
     const info = fstatSync(fd);
     if (!info.isSymbolicLink() && readlinkSync(`/proc/self/fd/${fd}`) === path) return { fd, isFolder: info.isDirectory() };
   } catch (thrown: unknown) {
-    if (!GONE.has(systemCode(thrown))) throw CLOSED.has(systemCode(thrown)) ? closed(path) : thrown; // or it would not be protected
+    if (!GONE.has(systemCode(thrown))) throw CLOSED.has(systemCode(thrown)) ? closed(path) : thrown; // ignoring the error would leave the path unprotected
   }
   if (fd !== undefined) closeSync(fd);
   return undefined;
 }
 
-/** @throws ToolError `permission_denied` where it leads into a closed folder of the workspace. By rejecting */
+/**
+ * Returns the target of a link, if it is below the root.
+ *
+ * @throws ToolError `permission_denied` if it leads into a closed folder of the workspace. By rejecting
+ */
 async function targetBelow(root: string, segments: readonly string[]): Promise<string | undefined> {
   const link = join(root, ...segments);
   try {
@@ -183,11 +184,11 @@ async function targetBelow(root: string, segments: readonly string[]): Promise<s
     return target.startsWith(root + sep) ? target : undefined;
   } catch (thrown: unknown) {
     if (CLOSED.has(systemCode(thrown)) && (await leadsBelow(root, link))) throw closed(link);
-    return undefined; // it leads nowhere, or out of the workspace to where its owner may not go
+    return undefined; // it leads nowhere, or out of the workspace to a folder without access
   }
 }
 
-/** Of a link that cannot be followed to its end. */
+/** Whether a link that cannot be followed to its end leads below the root. */
 async function leadsBelow(root: string, link: string): Promise<boolean> {
   let path = link;
   for (let hops = 0; hops < MAX_HOPS && path.startsWith(root + sep); hops++) {
@@ -195,14 +196,14 @@ async function leadsBelow(root: string, link: string): Promise<boolean> {
       path = resolve(dirname(path), await readlink(path));
     } catch (thrown: unknown) {
       const code = systemCode(thrown);
-      if (!CLOSED.has(code)) return !GONE.has(code); // else it is no link, so the way ends here
-      path = dirname(path); // a folder on the way may be a link
+      if (!CLOSED.has(code)) return !GONE.has(code); // else it is not a link, so the path ends here
+      path = dirname(path); // a folder of the path may be a link
     }
   }
   return path.startsWith(root + sep);
 }
 
-/** None of a folder that is gone. */
+/** Returns the entries of a folder; none if it no longer exists. */
 async function entriesOf(folder: string): Promise<readonly Dirent[] | "closed"> {
   try {
     await access(folder, constants.R_OK | constants.X_OK);

@@ -1,9 +1,12 @@
-/** Finds commands that would wait for a person, or for nothing: they are refused with what to do instead. Pagers print where there is no terminal. */
+/**
+ * Finds commands that would block on a prompt or only wait. They are refused, with what to do instead. Pagers are fine: they print if there is no
+ * terminal.
+ */
 
 interface Waiting {
-  /** Matches a simple command, without variables that are set before it. */
+  /** Matches a simple command, without leading variable assignments. */
   readonly pattern: RegExp;
-  /** Matches those that do not wait after all, with the variables that are set before them. */
+  /** Matches commands that do not wait after all, with their leading variable assignments. */
   readonly unless?: RegExp;
   readonly reason: string;
   readonly instead: string;
@@ -20,11 +23,11 @@ function terminal(programs: string, unless?: RegExp): Waiting {
   };
 }
 
-/** Every program prints these and ends. */
+/** Options with which every program prints and ends. */
 const ONLY_PRINTS = /\s--(?:version|help)(?:\s|$)/u;
-/** Behind a program that runs in the background. */
+/** The `&` after a program that runs in the background. */
 const BACKGROUND = /(?<![<>])&(?!>)/u;
-/** An editor that the command names itself. */
+/** A non-interactive editor that the command itself sets. */
 const EDITOR = /(?:^|\s)GIT_(?:SEQUENCE_)?EDITOR=(?!(?:vim?|nvim|nano|pico|emacs)(?:\s|$))/u;
 
 const WAITING: readonly Waiting[] = [
@@ -90,10 +93,10 @@ const WAITING: readonly Waiting[] = [
   { pattern: /^cat\s*$/u, reason: "its input is empty", instead: "Name a file." },
 ];
 
-/** Quoted text, whose second mark may be missing, and any other character behind a backslash. */
+/** Quoted text, whose closing quote may be missing, or any character after a backslash. */
 const QUOTED = /\\[^]|'[^']*'?|"(?:\\[^]|[^"\\])*"?/gu;
 
-/** The part of a command that would wait, and the reason. Judged by its text alone: this helps a model, and guards nothing. */
+/** Returns the part of a command that would wait, and the reason. Only examines the text: this helps a model and is no security check. */
 export function waitsFor(command: string): { readonly part: string; readonly reason: string; readonly instead: string } | undefined {
   const masked = withoutTexts(command);
   const found = /<<|<|\|/u.test(masked)
@@ -105,8 +108,8 @@ export function waitsFor(command: string): { readonly part: string; readonly rea
 }
 
 /**
- * Quoted text as letters, so that its length stays, and nothing from the first text between marks (`<<EOF`) on: both are data, and no command.
- * Lines that a backslash joins are one.
+ * Replaces quoted text by letters of the same length, and removes everything from the first here-document (`<<EOF`) on: both are data, not commands.
+ * Joins lines that end in a backslash.
  */
 function withoutTexts(command: string): string {
   const unquoted = command.replaceAll(QUOTED, (part) => {
@@ -123,7 +126,7 @@ function waitsAlone(parts: readonly string[]): ReturnType<typeof waitsFor> {
     const part = command.replace(/^(?:[A-Za-z_]\w*=\S*\s+)+/u, "");
     if (ONLY_PRINTS.test(part)) continue;
     const found = WAITING.find(({ pattern, unless }) => pattern.test(part) && unless?.test(command) !== true);
-    // A wait between two commands is a wait for something.
+    // A wait between two commands is deliberate.
     if (found !== undefined && (found.reason !== "it only waits" || commands.length === 1))
       return { part, reason: found.reason, instead: found.instead };
   }

@@ -9,19 +9,19 @@ import { readTextFile } from "../../documents/read-text-file.ts";
 
 export interface Skill {
   readonly name: string;
-  /** In one line. */
+  /** The description, in one line. */
   readonly description: string;
-  /** Its folder, in that of the skills. */
+  /** The name of its folder, in the folder of skills. */
   readonly folder: string;
 }
 
 const MAX_SKILLS = 200;
 const MAX_BYTES = 1024 * 1024;
-/** As the specification has it. */
+/** The limit of the specification. */
 const MAX_NAME_LENGTH = 64;
 const MAX_DESCRIPTION_LENGTH = 1_024;
 
-/** By name, in alphabetical order; `root` is canonical. @throws ToolError `invalid_config` for a folder that cannot be read */
+/** Returns the skills by name, in alphabetical order. `root` is canonical. @throws ToolError `invalid_config` for a folder that cannot be read */
 export async function readSkills(root: string, warn: (warning: string) => void): Promise<ReadonlyMap<string, Skill>> {
   const folders = await foldersOf(root);
   if (folders.length > MAX_SKILLS) warn(`${root} has ${folders.length} folders; the first ${MAX_SKILLS} are read as skills.`);
@@ -36,7 +36,7 @@ export async function readSkills(root: string, warn: (warning: string) => void):
   return skills;
 }
 
-/** Links to folders are among them, so that a warning says why they are not read. */
+/** Includes links to folders, so that a warning says why they are not read. */
 async function foldersOf(root: string): Promise<string[]> {
   try {
     const folders: string[] = [];
@@ -52,11 +52,11 @@ async function leadsToFolder(link: string): Promise<boolean> {
   try {
     return (await stat(link)).isDirectory();
   } catch {
-    return false; // it leads nowhere
+    return false; // it is a dangling link
   }
 }
 
-/** Undefined, with a warning, for one that cannot be used; a folder without `SKILL.md` is not a skill. */
+/** Undefined, with a warning, if the skill cannot be used. A folder without `SKILL.md` is not a skill. */
 async function readSkill(root: string, folder: string, warn: (warning: string) => void): Promise<Skill | undefined> {
   const path = join(root, folder, "SKILL.md");
   const leftOut = (reason: string): undefined => warn(`The skill ${join(folder, "SKILL.md")} is left out: ${reason}`) as undefined;

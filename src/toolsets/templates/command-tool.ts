@@ -1,4 +1,4 @@
-/** Tools that run one program each, whose arguments are templates. */
+/** Tools that run one program each, with templates as arguments. */
 import { ToolOutput } from "../../core/content.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
@@ -13,23 +13,23 @@ import { InputTemplate, valueOf } from "./input-template.ts";
 import { valueText } from "../../core/content.ts";
 
 export interface CommandTemplate {
-  /** The program, and templates of its arguments. Never read by a shell. */
+  /** The program, and templates of its arguments. Not run by a shell. */
   readonly command: readonly string[];
-  /** A template of what it reads from its input. @default nothing */
+  /** A template of the program's standard input. @default empty */
   readonly stdin?: string;
-  /** `text`: its standard output. `json`: the same, read as JSON. `lines`: an array of its lines. @default "text" */
+  /** `text`: standard output as text. `json`: parsed as JSON. `lines`: as an array of lines. @default "text" */
   readonly output?: CommandOutput;
-  /** Exit codes of success. @default [0] */
+  /** Exit codes that mean success. @default [0] */
   readonly okExitCodes?: readonly number[];
 }
 
 export type CommandOutput = (typeof COMMAND_OUTPUTS)[number];
 export const COMMAND_OUTPUTS = ["text", "json", "lines"] as const;
 
-/** Where the program of a tool runs: with all that this process may do, or in a sandbox. */
+/** Where the program of a tool runs: with the rights of this process, or in a sandbox. */
 export type CommandPlace =
   | {
-      /** Absolute. */
+      /** The absolute working folder. */
       readonly folder: string;
       readonly environment: Readonly<Record<string, string>>;
       readonly clock: Clock;
@@ -42,15 +42,15 @@ const LIMITS: Omit<ProgramLimits, "timeoutMs"> = {
   maxFileBytes: Infinity,
   maxOutputBytes: 64 * 1024 ** 2,
 };
-/** A program is ended before the runtime gives the call up, so that it is said how far it came. */
+/** How long before the runtime's timeout a program is ended, in milliseconds, so that the error can include its output. */
 const ENDING_MS = 250;
 const MAX_SAID = 2_000;
 
 /**
  * Adds the handler to a tool.
  *
- * An argument that names a property without a value in the call is left out. One that is a single name of an array becomes an argument for
- * each item. A value that begins with a dash is refused where it would be an option: as a whole argument that does not follow `--`.
+ * An argument with a property that has no value in the call is left out. An argument that is only the name of an array property becomes one argument
+ * per item. A value that begins with a dash is refused if it would be read as an option: as a whole argument that does not follow `--`.
  *
  * @throws ToolError `invalid_argument` for templates that cannot be used
  */

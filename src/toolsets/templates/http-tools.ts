@@ -1,4 +1,4 @@
-/** Tools that send one request each to one service, whose address, headers and body are templates. */
+/** Tools that send one request each to one service, with templates as address, headers and body. */
 import { isJsonArray, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { redactError } from "../../core/base/redact.ts";
@@ -20,28 +20,28 @@ import { valueText } from "../../core/content.ts";
 export interface HttpTemplate {
   /** @default "GET", or "POST" with a body */
   readonly method?: string;
-  /** Below the service's address: `/users/{id}?tag={tags}`. */
+  /** A template of the path and query, relative to the service's address: `/users/{id}?tag={tags}`. */
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** A text, or JSON whose strings are templates. */
+  /** A text template, or JSON whose strings are templates. */
   readonly body?: JsonValue;
 }
 
 export interface HttpService {
-  /** http or https, without a query. */
+  /** An http or https address without a query. */
   readonly baseUrl: string;
   /** Sent with each request, and never shown to a model. */
   readonly headers: Readonly<Record<string, string>>;
   readonly allowPrivate?: readonly string[];
   readonly verifyTls?: boolean;
-  /** In PEM. */
+  /** The certificate authority, in PEM. */
   readonly ca?: string;
 }
 
-/** A template that was read. */
+/** A parsed template. */
 export interface HttpRequestTemplate {
   readonly method: string;
-  /** Path segments and query parameters, each with its placeholders. */
+  /** Templates of the path and of the query parameters. */
   readonly path: InputTemplate;
   readonly query: readonly (readonly [name: string, value: InputTemplate])[];
   readonly headers: readonly (readonly [name: string, value: InputTemplate])[];
@@ -52,12 +52,12 @@ export interface HttpRequestTemplate {
 const METHOD = /^[A-Z]{1,20}$/u;
 
 /**
- * Reads a template.
+ * Parses a template.
  *
- * A value in the path or query is percent-encoded, so that it changes nothing else of the address; a parameter of the query and a header without a value
- * in the call are left out, and one in the path is needed.
+ * A value in the path or query is percent-encoded, so that it changes no other part of the address. Query parameters and headers without a value in
+ * the call are left out; values in the path are required.
  *
- * @throws ToolError `invalid_argument` for one that cannot be used
+ * @throws ToolError `invalid_argument` for a template that cannot be used
  */
 export function readHttpTemplate(template: HttpTemplate, schema: JsonSchema): HttpRequestTemplate {
   const { url, headers = {}, body } = template;
@@ -98,7 +98,7 @@ interface Opened {
   readonly clock: Clock;
 }
 
-/** Answers the calls of tools by the templates of their names. */
+/** Answers calls with the template of their tool. */
 export class HttpTemplateEngine implements Engine {
   readonly kind = "http";
   readonly #service: HttpService;
@@ -106,7 +106,7 @@ export class HttpTemplateEngine implements Engine {
   readonly #secrets: Secrets;
   #opened: Opened | undefined;
 
-  /** @throws ToolError `invalid_argument` for an address that is none */
+  /** @throws ToolError `invalid_argument` for an invalid address */
   constructor(service: HttpService, templates: ReadonlyMap<string, HttpRequestTemplate>) {
     const url = URL.canParse(service.baseUrl) ? new URL(service.baseUrl) : undefined;
     if (url === undefined || !/^https?:$/u.test(url.protocol) || url.search !== "" || url.hash !== "" || url.username !== "")
@@ -175,7 +175,7 @@ export class HttpTemplateEngine implements Engine {
   }
 }
 
-/** @throws ToolError `invalid_input` for a value that would be no segment, or that is missing */
+/** @throws ToolError `invalid_input` for a missing value, or one that cannot be a path segment */
 function fillPath(path: InputTemplate, input: JsonObject): string {
   const filled = path.fill(input, (value) => {
     const text = valueText(value);
@@ -187,7 +187,7 @@ function fillPath(path: InputTemplate, input: JsonObject): string {
   return filled;
 }
 
-/** A parameter for each item where the value is an array. */
+/** Returns a query parameter; if the value is an array, one for each item. */
 function fillPairs(name: string, template: InputTemplate, input: JsonObject): readonly string[] {
   const value = template.whole === undefined ? undefined : valueOf(template.whole, input);
   if (isJsonArray(value)) return value.map((item) => `${name}=${percentEncode(valueText(item))}`);

@@ -1,4 +1,4 @@
-/** Templates that are filled with the input of a call, and checked against its schema when they are written. */
+/** Templates that are filled with the input of a call. Their property names are checked against the tool's schema beforehand. */
 import { readBraces, valueAt, type TemplatePart } from "../../core/base/brace-template.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
@@ -6,13 +6,13 @@ import type { JsonSchema } from "../../core/tool.ts";
 import { valueText } from "../../core/content.ts";
 import { pathFault } from "../../registry/check-key-templates.ts";
 
-/** A text with names of properties in braces. */
+/** A text with property names in braces. */
 export class InputTemplate {
-  /** As it was written. */
+  /** The template as written. */
   readonly text: string;
   readonly parts: readonly TemplatePart[];
 
-  /** @throws ToolError `invalid_argument` for one that cannot be read, or that names a property the schema does not have */
+  /** @throws ToolError `invalid_argument` for a template that cannot be parsed, or that names a property which the schema does not have */
   constructor(text: string, schema: JsonSchema) {
     this.text = text;
     const read = readBraces(text);
@@ -24,16 +24,16 @@ export class InputTemplate {
     for (const part of read.parts) if (typeof part !== "string") checkProperty(part, schema, text);
   }
 
-  /** The path of the only property, where there is nothing else. */
+  /** The property path, if the template is a single placeholder and nothing else. */
   get whole(): readonly string[] | undefined {
     const [only] = this.parts;
     return this.parts.length === 1 && typeof only !== "string" ? only : undefined;
   }
 
   /**
-   * The text with the values of the call; undefined where it has no value for one of the names.
+   * Returns the text with the values of the call; undefined if a value is missing.
    *
-   * @param write makes text of a value; left out = as it is, objects and arrays as JSON
+   * @param write turns a value into text; left out = strings unchanged, objects and arrays as JSON
    */
   fill(input: JsonObject, write: (value: JsonValue) => string = valueText): string | undefined {
     let filled = "";
@@ -49,17 +49,17 @@ export class InputTemplate {
   }
 }
 
-/** Null is no value. */
+/** Undefined also for null. */
 export function valueOf(path: readonly string[], input: JsonObject): JsonValue | undefined {
   return valueAt(path, input) ?? undefined;
 }
 
-/** JSON whose strings are templates: one that is a single name becomes the value itself. */
+/** JSON whose strings are templates. A string that is a single placeholder becomes the value itself. */
 export type JsonTemplate = InputTemplate | readonly JsonTemplate[] | { readonly [key: string]: JsonTemplate } | number | boolean | null;
 
 const MAX_DEPTH = 32;
 
-/** @throws ToolError as `InputTemplate` */
+/** @throws ToolError like `InputTemplate` */
 export function jsonTemplate(value: JsonValue, schema: JsonSchema, depth = 0): JsonTemplate {
   if (depth > MAX_DEPTH) throw new ToolError("invalid_argument", `the template nests deeper than ${MAX_DEPTH} levels.`);
   if (typeof value === "string") return new InputTemplate(value, schema);
@@ -69,7 +69,7 @@ export function jsonTemplate(value: JsonValue, schema: JsonSchema, depth = 0): J
   return value;
 }
 
-/** Items and keys without a value are left out. */
+/** Leaves out items and keys without a value. */
 export function fillJson(template: JsonTemplate, input: JsonObject): JsonValue | undefined {
   if (template instanceof InputTemplate) return template.whole === undefined ? template.fill(input) : valueOf(template.whole, input);
   if (typeof template !== "object" || template === null) return template;
@@ -78,7 +78,7 @@ export function fillJson(template: JsonTemplate, input: JsonObject): JsonValue |
   return Object.fromEntries(filled.filter((entry): entry is readonly [string, JsonValue] => entry[1] !== undefined));
 }
 
-/** `Array.isArray` does not know readonly arrays. */
+/** Needed because `Array.isArray` does not narrow readonly arrays. */
 function isTemplates(template: object): template is readonly JsonTemplate[] {
   return Array.isArray(template);
 }

@@ -1,4 +1,4 @@
-/** The body of an answer as text for a model, by its media type. */
+/** Converts the body of a response to text for a model, by its media type. */
 import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import { decodeText } from "../../engine/rest/answer-text.ts";
@@ -15,11 +15,11 @@ const PAGES: ReadonlySet<string> = new Set(["text/html", "application/xhtml+xml"
 export interface ReadPageOptions {
   readonly signal: AbortSignal;
   readonly from: number;
-  /** @default 100_000 */
+  /** Maximum number of characters that are shown. @default 100_000 */
   readonly maxChars?: number;
 }
 
-/** @throws ToolError `execution_failed` for a type that has no text, `too_large`, and as `convertDocument`. By rejecting */
+/** @throws ToolError `execution_failed` for a type without text, `too_large`, and the errors of `convertDocument`. By rejecting */
 export async function readPage(response: HttpResponse, { from, maxChars = MAX_CHARS, signal }: ReadPageOptions): Promise<ToolOutput> {
   const mediaType = parseMediaType(response.headers.get("content-type")?.[0]);
   const { type } = mediaType;
@@ -43,11 +43,11 @@ export async function readPage(response: HttpResponse, { from, maxChars = MAX_CH
   return shown(text, { url, from, maxChars });
 }
 
-/** `<meta charset>`, the content of a `<meta http-equiv>`, or the first line of XML. */
+/** The encoding in `<meta charset>`, in the content of `<meta http-equiv>`, or in the first line of XML. */
 const OWN_CHARSET = /<meta\s[^>]{0,200}?charset\s*=\s*["']?([\w:.-]{1,40})|^\s*<\?xml\s[^>]{0,100}?encoding\s*=\s*["']([\w:.-]{1,40})/iu;
 
 /**
- * A page whose type says no encoding, or none that is known, may say it itself, in its first 1,024 bytes.
+ * Decodes a page. If its content type names no known encoding, the encoding declared in its first 1,024 bytes is used.
  *
  * @see https://html.spec.whatwg.org/multipage/parsing.html#prescan-a-byte-stream-to-determine-its-encoding
  */
@@ -56,7 +56,7 @@ function decodePage(bytes: Uint8Array, { charset }: Pick<MediaType, "charset">):
   if (known !== undefined) return known;
   const [, ofMeta, ofXml] = OWN_CHARSET.exec(Buffer.from(bytes.subarray(0, 1_024)).toString("latin1")) ?? [];
   const said = (ofMeta ?? ofXml)?.toLowerCase();
-  const isReadable = said !== undefined && !said.startsWith("utf-16"); // these bytes could be read as letters, so they are not UTF-16
+  const isReadable = said !== undefined && !said.startsWith("utf-16"); // the declaration was readable as single bytes, so this is not UTF-16
   return (isReadable ? decodeText(bytes, { charset: said }) : undefined) ?? decodeText(bytes, { charset: undefined }) ?? "";
 }
 
@@ -69,7 +69,7 @@ interface Shown {
 
 function shown(text: string, { url, title = "", from, maxChars }: Shown): ToolOutput {
   const cut = from + maxChars;
-  const isInCharacter = (text.codePointAt(cut - 1) ?? 0) > 0xffff; // its second half belongs to this part as well
+  const isInCharacter = (text.codePointAt(cut - 1) ?? 0) > 0xffff; // the second half of a surrogate pair is included in this part
   const part = text.slice(from, isInCharacter ? cut + 1 : cut).toWellFormed();
   const end = from + part.length;
   const heading = `${title === "" ? "" : `${title}\n`}${url}\n\n`;
@@ -80,7 +80,10 @@ function shown(text: string, { url, title = "", from, maxChars }: Shown): ToolOu
   });
 }
 
-/** Of the type that its bytes say: one of another type, or that is no image, would have providers refuse every later request of the session. */
+/**
+ * Shows an image with the type that its bytes have. A wrong type, or data that is not an image, would make providers refuse every later request of
+ * the session.
+ */
 function image(bytes: Uint8Array, sentAs: string, url: string): ToolOutput {
   if (bytes.length > MAX_MEDIA_BYTES.image)
     throw new ToolError("too_large", `The image ${url} has ${bytes.length} bytes; at most ${MAX_MEDIA_BYTES.image} are shown.`, {

@@ -1,4 +1,4 @@
-/** The web searches that are built in: the request of each, and the place of its results. */
+/** The built-in web searches: the request of each, and the place of its results. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
@@ -12,10 +12,10 @@ export interface WebResult {
   readonly snippet: string;
 }
 
-/** Searches the web. Rejects with a `ToolError` where it cannot. */
+/** Searches the web. Rejects with a `ToolError` if it fails. */
 export type WebSearch = (query: string, options: { readonly count: number; readonly signal: AbortSignal }) => Promise<readonly WebResult[]>;
 
-/** A web search that is built in. */
+/** The name of a built-in web search. */
 export type SearchProviderName = "brave" | "exa" | "searxng" | "tavily";
 
 export interface SearchQuery {
@@ -26,23 +26,23 @@ export interface SearchQuery {
 
 interface ProviderRequest {
   readonly method: "GET" | "POST";
-  /** Below the address of the provider. */
+  /** The path and query, relative to the provider's address. */
   readonly path: string;
   readonly headers: readonly HttpHeader[];
   readonly body?: JsonObject;
 }
 
 export interface SearchProvider {
-  /** Undefined = a server of the user's own. */
+  /** Undefined if users run their own server. */
   readonly address: string | undefined;
   readonly needsKey: boolean;
   /** The header that holds the key. */
   readonly secretHeader?: string;
   request(query: SearchQuery): ProviderRequest;
-  /** Where the results are, and the name of the field with the snippet. */
+  /** The path of the results, and the name of the snippet field. */
   readonly results: readonly string[];
   readonly snippet: string;
-  /** Titles and snippets are HTML: `&amp;` is written for "&". */
+  /** Whether titles and snippets are HTML: `&amp;` is written for "&". */
   readonly isHtml?: boolean;
 }
 
@@ -101,11 +101,14 @@ export const SEARCH_PROVIDERS: { readonly [Name in SearchProviderName]: SearchPr
 };
 export const SEARCH_PROVIDER_NAMES = ["brave", "exa", "searxng", "tavily"] as const satisfies readonly SearchProviderName[];
 
-/** @throws ToolError `execution_failed` for an answer that has no list of results, `unavailable` where no search engine behind it answered */
+/**
+ * @throws ToolError `execution_failed` for an answer without a list of results, `unavailable` if none was found and some of its search engines did
+ * not answer
+ */
 export function resultsIn(answer: JsonValue, { results, snippet, isHtml = false }: SearchProvider, name: string): readonly WebResult[] {
   let list: JsonValue | undefined = answer;
   for (const key of results) list = isJsonObject(list) ? own(list, key) : undefined;
-  if (list === undefined && isJsonObject(answer)) return []; // some leave it out when nothing is found
+  if (list === undefined && isJsonObject(answer)) return []; // some providers leave out the list if nothing is found
   if (!Array.isArray(list))
     throw new ToolError("execution_failed", `The search ${name} answered without a list of results.`, { outcome: "failed" });
   if (list.length === 0) checkEngines(answer, name);
@@ -121,7 +124,7 @@ export function resultsIn(answer: JsonValue, { results, snippet, isHtml = false 
 }
 
 /**
- * SearXNG asks other engines. Where it has no results and some of them sent a captcha or nothing, that none exist is not known.
+ * Reports an empty answer as an error if some engines behind SearXNG did not answer or sent a captcha: there may be results then.
  *
  * @see https://docs.searxng.org/dev/search_api.html
  */

@@ -45,13 +45,13 @@ export class WebEngine implements Engine {
     const { allowPrivate, maxBytes, search } = this.#options;
     const own = typeof search === "object" && search.url !== undefined ? [serverName(new URL(search.url))] : [];
     const clientOf = (allowed: readonly string[]) => httpClient({ allowPrivate: allowed, ...omitUndefined({ maxBytes }) }, { clock, log });
-    // No page is read from the address of the search.
+    // Pages may not be fetched from the address of the search.
     this.#open = { pages: clientOf(allowPrivate ?? []), search: clientOf([...(allowPrivate ?? []), ...own]), clock };
     return Promise.resolve(search === undefined ? [FETCH_TOOL] : [FETCH_TOOL, SEARCH_TOOL]);
   }
 
   async call({ tool, input }: EngineRequest, { signal }: ToolContext): Promise<unknown> {
-    if (tool.name === FETCH_TOOL.name) return this.#fetch(input as unknown as FetchInput, signal); // its schema says so
+    if (tool.name === FETCH_TOOL.name) return this.#fetch(input as unknown as FetchInput, signal); // the schema has checked it
     const { query, count = DEFAULT_RESULTS } = input as unknown as SearchInput;
     const found = await this.#found(query, { count, signal });
     return found.length === 0 ? `Nothing was found for ${JSON.stringify(query)}.` : found.slice(0, count).map(resultLines).join("\n\n");
@@ -204,7 +204,7 @@ function answerIn(bytes: Uint8Array, provider: string): JsonValue {
   }
 }
 
-/** A search of the program may leave out what it does not know. */
+/** A search function of the program may leave out the title or snippet. */
 function resultLines({ title = "", url, snippet = "" }: Partial<WebResult>): string {
   return [title === "" ? url : `${title}\n${url}`, snippet].filter((line) => line !== "").join("\n");
 }
