@@ -183,7 +183,7 @@ async function runIn(
 }
 
 function loopOptions(options: DelegateOptions): DelegateLoopOptions {
-  return Object.fromEntries(Object.entries(options).filter(([key]) => Object.hasOwn(LOOP_KEYS, key))) as unknown as DelegateLoopOptions; // the loop's options
+  return Object.fromEntries(Object.entries(options).filter(([key]) => Object.hasOwn(LOOP_KEYS, key))) as unknown as DelegateLoopOptions; // only these
 }
 
 /** Returns the result of a loop that had answered before a crash; undefined if it had not. */

@@ -18,16 +18,19 @@ import type { RecordingConfig } from "../tables/stand-in-config.ts";
 import type { Environment } from "../variables.ts";
 
 export interface AnswerBuildOptions extends ModelListeners {
-  /** Where the keys of models are looked up. @default that of `loadConfig` */
+  /** The variables for the keys of models. @default the environment given to `loadConfig` */
   readonly environment?: Environment;
   /** Answers every tool, whatever the file says. */
   readonly override?: AnswerSources;
-  /** Answers the tools that the file does not mention, except those that an engine answers for already. @default they are live */
+  /**
+   * Answers the tools that the file does not mention, except those that are already answered by an engine other than their own. @default they are
+   * live
+   */
   readonly otherwise?: AnswerSources;
-  /** A file, or the text of a recording, in place of that of the configuration. It is the first stand-in, too. */
+  /** A file, or the text of a recording, that replaces the one of the configuration. It is also the first stand-in. */
   readonly recording?: string;
   readonly match?: ReplayOptions["match"];
-  /** Of examples and faults, in place of that of the file. */
+  /** The seed of examples and faults, which replaces the one of the file. */
   readonly seed?: number | string;
   readonly onRecord?: (events: readonly SessionEvent[]) => void;
 }
@@ -38,21 +41,20 @@ export interface BuiltAnswers {
 }
 
 /**
- * The options `answers` and `faults` of `createRuntime`, from `[simulation]`.
+ * Returns the options `answers` and `faults` of `createRuntime`, from `[simulation]`.
  *
- * Makes the engines of the sources that are named, and the stand-ins where a simulation may not run a call: `standIn`, else replay
- * where there is a recording, stub where there are answers, lm where `[simulation]` names a model, and example where it names none. A source
- * `lm` without a model of its own is played by that of `[model]`. A model that is only a stand-in and cannot be made fails the calls that
- * it would have answered.
+ * Makes the engines of the named sources, and the stand-ins for calls that a simulation may not run: those of `standIn`, else replay if there is a
+ * recording, stub if there are answers, lm if `[simulation]` names a model, and example if it does not. A source `lm` without a model uses that of
+ * `[model]`. If a model is only a stand-in and cannot be made, the calls that it would answer fail.
  *
- * @throws ToolError `invalid_config` with every problem and its place; `invalid_argument` for options that name no source; what is wrong
- * with a recording that is given, as `readRecording` says it
+ * @throws ToolError `invalid_config` with every problem and its place; `invalid_argument` for options that name no source; the error of
+ * `readRecording` for an invalid `recording`
  */
 export async function buildAnswers(loaded: LoadedConfig, options: AnswerBuildOptions = {}): Promise<BuiltAnswers> {
   return await new AnswerBuilder(loaded, options).build();
 }
 
-/** The fallback chain that `[simulation]` gives for simulations: see `buildAnswers`. */
+/** Returns the fallback chain of `[simulation]` for simulations: see `buildAnswers`. */
 export function standInsOf({ config: { simulation = NOTHING } }: LoadedConfig): readonly AnswerSource[] {
   const { standIn, recording, stubs, model } = simulation;
   if (standIn !== undefined) return standIn;
@@ -76,7 +78,7 @@ const NOTHING: SimulationConfig = {
   faults: [],
 };
 
-/** A source that was named, and where. */
+/** A named source, and the place of its name. */
 interface Named {
   readonly source: AnswerSource;
   readonly path: KeyPath;
@@ -110,7 +112,7 @@ class AnswerBuilder {
       try {
         engines[source] = await this.#make(source, whose !== undefined);
       } catch (thrown: unknown) {
-        if (source === "replay" && this.#options.recording !== undefined) throw thrown; // the configuration is not to blame
+        if (source === "replay" && this.#options.recording !== undefined) throw thrown; // the recording was given as an option, not in the configuration
         const path = whose !== undefined && thrown instanceof NothingToAnswer ? whose.path : this.#placeOf(source);
         problems.add(path, this.#loaded.redact(operatorText(thrown)));
       }
@@ -123,7 +125,7 @@ class AnswerBuilder {
     };
   }
 
-  /** The rules after one for every tool would never be asked. */
+  /** With an override for every tool, later rules would never be used. */
   #rules(): NonNullable<AnswerOptions["rules"]> {
     const { override, otherwise } = this.#options;
     if (override !== undefined) return [{ tools: "*", from: sourceList(override, "override") }];
@@ -141,7 +143,7 @@ class AnswerBuilder {
     return [...named, ...standIn.map((source) => ({ source, path: ["simulation", "standIn"] }))];
   }
 
-  /** A recording that is given is asked first, whatever the file says. */
+  /** Returns the stand-ins. A recording given as an option is asked first, whatever the file says. */
   #standIns(): readonly AnswerSource[] {
     const own = standInsOf(this.#loaded);
     return this.#options.recording === undefined ? own : [...new Set<AnswerSource>(["replay", ...own])];
@@ -190,21 +192,21 @@ class AnswerBuilder {
     }
   }
 
-  /** The key at fault where an engine cannot be made. */
+  /** Returns the key at fault if an engine cannot be made. */
   #placeOf(source: EngineSource): KeyPath {
     const key = { replay: "recording", lm: "model", example: "seed", stub: "stubs" }[source];
     return source === "lm" && this.#simulation.model === undefined ? ["model"] : ["simulation", key];
   }
 }
 
-/** A source is named, and nothing says what answers on it. */
+/** A source is named, but its engine is not configured. */
 class NothingToAnswer extends ToolError {
   constructor(source: EngineSource, missing: string) {
     super("invalid_config", `the source ${source} is named, and nothing answers on it.`, { hint: `Set simulation.${missing}.` });
   }
 }
 
-/** A stand-in that could not be made. */
+/** Returns a stand-in whose calls fail because it could not be made. */
 function unanswering(error: ToolError): Engine {
   return {
     kind: "lm",

@@ -1,4 +1,4 @@
-/** Makes the enrichments of a configuration, and puts them between its tools and the runtime. */
+/** Makes the enrichments of a configuration, and applies them to its tools before the runtime gets these. */
 import type { ModelListeners } from "./model-listeners.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
@@ -24,7 +24,7 @@ import { factoryError } from "../extensions.ts";
 import { filePath } from "../file-path.ts";
 import type { Environment } from "../variables.ts";
 
-/** The parts that enrichments are made with. */
+/** What enrichments are made with. */
 export interface EnrichmentContext {
   readonly folder: string;
   readonly environment: Environment;
@@ -34,9 +34,9 @@ export interface EnrichmentContext {
 }
 
 /**
- * Undefined for one that is not registered.
+ * Makes an enrichment. Undefined if its type is not registered.
  *
- * @throws ToolError where its model or the enrichment itself cannot be made
+ * @throws ToolError if its model or the enrichment itself cannot be made
  */
 export async function makeEnrichment(config: EnrichmentConfig, context: EnrichmentContext): Promise<Enrichment | undefined> {
   switch (config.type) {
@@ -82,7 +82,7 @@ function schemaModel(model: Model): SchemaModel {
   };
 }
 
-/** Without those whose dependencies are missing: what they need was left out. */
+/** Removes enrichments whose dependencies were left out. */
 export function completeOnes(enrichments: readonly Enrichment[]): readonly Enrichment[] {
   const keys = new Set(enrichments.map(({ key }) => key));
   const complete = enrichments.filter(({ dependsOn = [] }) => dependsOn.every((key) => keys.has(key)));
@@ -90,8 +90,8 @@ export function completeOnes(enrichments: readonly Enrichment[]): readonly Enric
 }
 
 /**
- * All toolsets and sources as one source, so that what is worked out spans them. A source that fails keeps what it gave before. The tools
- * that an engine brings are enriched with the others when it opens and when it lists them again.
+ * Combines all toolsets and sources into one source, so that enrichments see all tools. If a source fails, its previous toolsets are kept. The tools
+ * that an engine lists are enriched with the others when it opens and when it lists them again.
  */
 export function enrichedTools(
   { toolsets, sources }: { readonly toolsets: readonly Toolset[]; readonly sources: readonly ToolSource[] },
@@ -107,11 +107,11 @@ class EnrichedTools implements EnrichedSource {
   readonly #sources: readonly ToolSource[];
   readonly #enrichments: readonly Enrichment[];
   readonly #engines = new EnrichedEngines((brought, context) => this.#enrichBrought(brought, context));
-  /** The toolsets that each source gave last. */
+  /** The toolsets that each source returned last. */
   readonly #given = new Map<ToolSource, readonly Toolset[]>();
-  /** By the engine that the runtime has. */
+  /** The listed tools, by the engine that the runtime has. */
   readonly #brought = new Map<Engine, Brought>();
-  /** The end of the queue of runs: each sees all that those before it saw. Never rejects. */
+  /** The end of the queue of runs, so that each run sees all tools of earlier runs. Never rejects. */
   #ended: Promise<unknown> = Promise.resolve();
   #latest: Enriched | undefined;
 
@@ -152,14 +152,14 @@ class EnrichedTools implements EnrichedSource {
     return brought.tools.map((tool) => tools.get(tool) ?? tool);
   }
 
-  /** One run at a time over all that is known when it begins. */
+  /** Runs the enrichments over all tools that are known when the run begins, one run at a time. */
   async #run(context: SourceContext, newest?: Brought): Promise<Run> {
     const run = this.#ended.then(() => this.#runNow(context, newest));
     this.#ended = run.catch(() => {});
     return await run;
   }
 
-  /** Tools of which nothing can be made are not among those of later runs. */
+  /** Tools whose enrichment fails are not part of later runs. */
   async #runNow({ signal, log }: SourceContext, newest: Brought | undefined): Promise<Run> {
     const given = this.#sources.flatMap((source) => this.#given.get(source) ?? []);
     const declared = toolsetsIn([...this.#toolsets, ...given]).map((toolset) => this.#engines.wrap(toolset));
@@ -170,7 +170,7 @@ class EnrichedTools implements EnrichedSource {
       return toolset === undefined ? [] : toolsetsIn([{ ...toolset, tools }]);
     });
     const all = [...declared, ...brought];
-    const enriched = await untilAborted(enrich(all, this.#enrichments, { signal, log }), signal); // one that never ends holds up no other
+    const enriched = await untilAborted(enrich(all, this.#enrichments, { signal, log }), signal); // an enrichment that never ends must not block others
     if (newest !== undefined) this.#brought.set(newest.engine, newest);
     this.#latest = enriched;
     const before = all.flatMap(({ tools = [] }) => tools);
@@ -180,9 +180,9 @@ class EnrichedTools implements EnrichedSource {
   }
 }
 
-/** The results of one run. */
+/** The result of one run. */
 interface Run {
   readonly declared: readonly Toolset[];
-  /** By the tool as it was given. */
+  /** The enriched tools, by the original tool. */
   readonly tools: ReadonlyMap<Tool, Tool>;
 }

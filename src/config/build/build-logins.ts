@@ -1,4 +1,4 @@
-/** Makes what keeps the logins of users to the servers of a configuration. */
+/** Makes the storage for logins of users to the servers of a configuration. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { Log } from "../../core/ports.ts";
 import { UserLogins } from "../../engine/mcp/login/user-logins.ts";
@@ -6,9 +6,9 @@ import { routedOf } from "../haft-config.ts";
 import type { LoadedConfig } from "../load-config.ts";
 
 export interface LoginsBuildOptions {
-  /** Where tokens are kept, unless the configuration says so. @default in memory */
+  /** The folder of tokens, unless the configuration names one. @default in memory */
   readonly folder?: string;
-  /** Where its pages are. @default none are served: see `UserLogins.serveAt` */
+  /** The origin of its pages. @default no pages are served: see `UserLogins.serveAt` */
   readonly origin?: string | undefined;
   readonly ports?: { readonly log?: Log } | undefined;
 }
@@ -19,13 +19,13 @@ export function buildLogins({ config }: LoadedConfig, options: LoginsBuildOption
   return new UserLogins(omitUndefined({ origin, folder, loginMs, ports }));
 }
 
-/** Where browsers reach the pages of logins: `serve.logins.origin`, else the origin of `serve.auth.resource`. */
+/** Returns the origin of the login pages: `serve.logins.origin`, else the origin of `serve.auth.resource`. */
 export function loginOrigin({ config }: LoadedConfig): string | undefined {
   const { logins, auth } = config.serve ?? {};
   return logins?.origin ?? (auth?.resource === undefined ? undefined : new URL(auth.resource).origin);
 }
 
-/** The enabled toolsets and the engines whose users log in. */
+/** Returns the enabled toolsets, and the engines, that users log in to. */
 export function loginServers({ config }: LoadedConfig): readonly string[] {
   const toolsets = routedOf(config).flatMap(({ namespace, toolset }) =>
     toolset.type === "mcp" && toolset.enabled && toolset.auth?.type === "user-login" ? [namespace ?? ""] : [],

@@ -1,4 +1,4 @@
-/** Makes the model that a configuration names, and the limits of its loop. */
+/** Makes the model that a configuration names, and the options of its loop. */
 import { ToolError } from "../../core/error.ts";
 import type { Model } from "../../core/model.ts";
 import type { LoopOptions } from "../../compose/loop-options.ts";
@@ -14,23 +14,23 @@ import { resolveVariables, type Environment } from "../variables.ts";
 
 export interface BuildModelOptions extends Pick<ModelContext, "fetch" | "onRetry" | "onNotes"> {
   readonly environment: Environment;
-  /** The name of the key's variable in the configuration. @default "model.apiKey" */
+  /** The configuration key that holds the API key, for messages. @default "model.apiKey" */
   readonly keyName?: string;
-  /** Called with what was odd about the calls of a message in text. */
+  /** Called with warnings about calls that a message writes as text. */
   readonly onWarnings?: (warnings: readonly string[]) => void;
 }
 
 export interface BuiltModel {
   readonly model: Model;
-  /** Counts what it is asked, and what that costs where the prices are known. */
+  /** Counts the requests, and their cost if the prices are known. */
   readonly meter: UsageMeter;
 }
 
 /**
- * The model of a configuration.
+ * Makes the model of a configuration.
  *
- * @throws ToolError `invalid_argument` for a name without provider, and a provider or a text format that is not known; `invalid_config`
- * where a key or an address is missing, naming the variable
+ * @throws ToolError `invalid_argument` for a name without provider, and for an unknown provider or text format; `invalid_config` if a key or an
+ * address is missing, naming the variable
  */
 export function buildModel(config: ModelConfig, options: BuildModelOptions): BuiltModel {
   const { environment, keyName = "model.apiKey", onWarnings, ...context } = options;
@@ -43,7 +43,7 @@ export function buildModel(config: ModelConfig, options: BuildModelOptions): Bui
     ...(apiKey === undefined ? {} : { apiKey: keyOf(apiKey, { environment, keyName }) }),
     ...(maxAttempts === undefined ? {} : { retry: { maxAttempts } }),
   };
-  const known = modelFrom(spec, { environment }).name; // what a meter counts by
+  const known = modelFrom(spec, { environment }).name; // the name under which a meter counts
   const meter = new UsageMeter({
     ...(prices === undefined ? {} : { prices: { [known]: prices } }),
     ...(currency === undefined ? {} : { currency }),
@@ -60,7 +60,7 @@ function keyOf(written: string, { environment, keyName }: { readonly environment
   throw new ToolError("invalid_config", `${keyName}: ${resolved.problem}`);
 }
 
-/** Where the key comes from, for a user whose key is missing or refused. */
+/** Returns where the key comes from, for a user whose key is missing or refused. */
 function keyHintOf(
   provider: string,
   { apiKey, keyName }: { readonly apiKey: string | undefined; readonly keyName: string },
@@ -72,7 +72,7 @@ function keyHintOf(
   );
 }
 
-/** The options of a loop that a configuration sets. */
+/** Returns the options of a loop that a configuration sets. */
 export function configuredLoop(
   model: Partial<ModelConfig>,
   { system, earlyDispatch, ...limits }: LoopConfig,

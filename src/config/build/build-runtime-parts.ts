@@ -1,4 +1,4 @@
-/** Makes toolsets and sources of what a configuration says. */
+/** Makes toolsets and sources from a configuration. */
 import { DEFAULT_NAMESPACE } from "../../core/call.ts";
 import type { Engine } from "../../core/engine.ts";
 import { ToolError, operatorText } from "../../core/error.ts";
@@ -38,25 +38,27 @@ import { resolveVariables, variablesIn } from "../variables.ts";
 import type { ModelListeners } from "./model-listeners.ts";
 import { redactor } from "../../core/base/redact.ts";
 
-/** The options of building a runtime's parts, besides the configuration. */
+/** Options of `buildRuntimeParts`. */
 export interface BuildOptions extends ModelListeners {
-  /** For sources that watch files. @default the system's */
+  /** The clock of sources that watch files. @default the system's */
   readonly clock?: Clock;
-  /** Where servers with `start = "lazy"` keep what they listed. @default nowhere: they are started like others */
+  /** Where the tool lists of servers with `start = "lazy"` are kept. @default nowhere: these servers are started like others */
   readonly memory?: ToolMemory;
-  /** More engines and sources than `loadConfig` was given. */
+  /** Engines and sources in addition to those that `loadConfig` was given. */
   readonly extensions?: Extensions;
-  /** The digests of descriptors that may run something or send variables; others that would are left out. @default all may */
+  /** The digests of descriptors that may start programs or send variables; others that would do so are left out. @default all may */
   readonly trusted?: ReadonlySet<string>;
-  /** The model of delegates that name none. @default that of the configuration */
+  /** The model of delegates that name none. @default the model of the configuration */
   readonly model?: DefaultModel;
-  /** Adds `call_tool` to `find_tools`, for clients whose list of tools does not grow. @default as the configuration says */
+  /** Adds `call_tool` to `find_tools`, for clients whose list of tools is fixed. @default the value in the configuration */
   readonly callTool?: boolean;
-  /** The triggers of the program's agents: the channels and triggers of the configuration are added to them. @default new ones */
+  /** The triggers of the program's agents, to which the channels and triggers of the configuration are added. @default new ones */
   readonly triggers?: Triggers;
-  /** The store of the runtime, for toolsets that search in it. @default none */
+  /** The store of the runtime, for toolsets that search it. @default none */
   readonly store?: Store;
-  /** Keeps the logins of users to servers with `auth` of the type `user-login`. @default as `[serve.logins]` says, in memory without a folder */
+  /**
+   * Keeps the logins of users to servers with `auth` of the type `user-login`. @default as configured in `[serve.logins]`; in memory without a folder
+   */
   readonly logins?: UserLogins;
 }
 
@@ -79,25 +81,25 @@ export const BUILD_OPTIONS: OptionNames<BuildOptions> = {
 export interface RuntimeParts {
   readonly toolsets: readonly Toolset[];
   readonly sources: readonly ToolSource[];
-  /** Where the configuration has enrichments: the one source there is, with what they worked out once the runtime is open. */
+  /** If the configuration has enrichments: the only source, which has their results once the runtime is open. */
   readonly enriched?: EnrichedSource;
-  /** For `createAgent`: those that were given, or new ones, with the channels and triggers of the configuration. */
+  /** For `createAgent`: the given triggers or new ones, with the channels and triggers of the configuration. */
   readonly triggers: Triggers;
-  /** For `createServer` and `listenMcp`, which serve their pages: those that were given, or new ones. */
+  /** For `createServer` and `listenMcp`, which serve the login pages: the given logins or new ones. */
   readonly logins: UserLogins;
 }
 
 /**
- * The enabled toolsets and sources of a configuration, in the order of the file, for `createRuntime({ toolsets, sources })`.
+ * Makes the enabled toolsets and sources of a configuration, in the order of the file, for `createRuntime({ toolsets, sources })`.
  *
- * Modules and extensions are imported here, and recordings and lists of answers read. Other files are read, servers started and documents
- * fetched only when the runtime opens. An engine of an unknown type, without the key of its model, or with a recording or
- * answers that cannot be read takes its own toolsets along, which fail to open with the reason, and no others.
+ * Modules and extensions are imported here, and recordings and lists of answers are read. Other files are read, servers started and documents fetched
+ * only when the runtime opens. If an engine has an unknown type, no key for its model, or an unreadable recording or list of answers, only its own
+ * toolsets fail to open, with that reason.
  *
- * Where there are enrichments, all toolsets and sources become one source, whose tools are enriched at each load. The tools of an engine,
- * such as an MCP server's, are enriched when it opens and when it lists them again; its toolset has 30 seconds for that by default.
+ * If there are enrichments, all toolsets and sources become one source, whose tools are enriched at each load. The tools of an engine, such as an MCP
+ * server's, are enriched when it opens and when it lists them again; by default its toolset may take 30 seconds to open.
  *
- * @throws ToolError `invalid_config` with every problem and its place when a folder, module or factory cannot be used
+ * @throws ToolError `invalid_config` with every problem and its place if a folder, module or factory cannot be used
  */
 export async function buildRuntimeParts(loaded: LoadedConfig, options: BuildOptions = {}): Promise<RuntimeParts> {
   checkKnownKeys(options, BUILD_OPTIONS, "buildRuntimeParts()");
@@ -112,11 +114,11 @@ class Builder {
   readonly #triggers: Triggers;
   readonly #logins: UserLogins;
   readonly #extensions = new ExtensionTable();
-  /** Engines that several entries share, by name. */
+  /** Engines by name; several entries may share one. */
   readonly #engines = new Map<string, Promise<Engine | undefined>>();
-  /** The namespace that has their tools: an engine lists them for one toolset, so that an entry of another gets an engine of its own. */
+  /** The toolset for which an engine lists its tools, by engine. It lists them for only one, so an entry of another toolset gets its own engine. */
   readonly #listed = new Map<string, string>();
-  /** Values of variables that factories asked for. */
+  /** Values of variables that factories have resolved. */
   readonly #secrets: Record<string, string> = {};
 
   constructor(loaded: LoadedConfig, options: BuildOptions) {
@@ -141,7 +143,7 @@ class Builder {
         if ("source" in built) sources.push(built.source);
         else {
           const made = { ...withCommon(built.toolset, this.#commonOf(entry)), name };
-          if (toolsets.some((other) => other.name === name)) sources.push({ name, load: async () => [made] }); // those may share a name
+          if (toolsets.some((other) => other.name === name)) sources.push({ name, load: async () => [made] }); // toolsets of sources may share a name
           else toolsets.push(made);
         }
       } catch (thrown: unknown) {
@@ -165,7 +167,7 @@ class Builder {
     return findToolsToolset(omitUndefined({ limit, callTool: this.#options.callTool ?? callTool }));
   }
 
-  /** In the order of the file, without those that cannot be made. */
+  /** Makes the enrichments in the order of the file, without those that cannot be made. */
   async #enrichments(problems: Problems): Promise<readonly Enrichment[]> {
     const { config, folder, environment } = this.#loaded;
     if (config.enrichments.length === 0) return [];
@@ -217,7 +219,7 @@ class Builder {
     return "source" in built || engine === undefined ? built : { toolset: { ...built.toolset, engine } };
   }
 
-  /** The settings of each namespace that a `multi` routes, for tools that say their own; undefined for other entries. */
+  /** Returns the settings of each namespace that a `multi` engine routes, for tools with their own namespace; undefined for other entries. */
   async #routed(entry: RegistryEntry): Promise<ReadonlyMap<string, CommonToolset> | undefined> {
     const routes = toolRoutes(entry, this.#loaded.config.engines);
     if (routes === undefined) return undefined;
@@ -227,7 +229,7 @@ class Builder {
     return routed;
   }
 
-  /** Tools that come from a server: answered by it, or by another engine. */
+  /** Builds a toolset whose tools come from a server, which answers them itself, or another engine does. */
   async #buildServer(
     name: string,
     toolset: ServerToolset,
@@ -269,7 +271,7 @@ class Builder {
     }
   }
 
-  /** The engine of this name, the same one for all. */
+  /** Returns the engine with this name, always the same one. */
   async #engine(name: string | undefined): Promise<Engine | undefined> {
     if (name === undefined) return undefined;
     let engine = this.#engines.get(name);
@@ -358,7 +360,7 @@ function commonOf(config: ToolsetConfig, inherited: CallSettings): CommonToolset
   };
 }
 
-/** The same source, whose toolsets meet failures on purpose. */
+/** Returns the same source, with faults injected into its toolsets. */
 function withFaults(source: ToolSource, faults: FaultPlan): ToolSource {
   return {
     name: source.name,
@@ -367,7 +369,7 @@ function withFaults(source: ToolSource, faults: FaultPlan): ToolSource {
   };
 }
 
-/** The settings of the configuration go before those that a toolset brings. */
+/** Merges settings; those of the configuration win over the toolset's own. */
 function withCommon(toolset: Partial<Toolset>, { defaults, ...common }: CommonToolset): Partial<Toolset> {
   const settings = { ...toolset.defaults, ...defaults };
   return { ...toolset, ...common, ...(Object.keys(settings).length === 0 ? {} : { defaults: settings }) };
@@ -377,7 +379,7 @@ function unreachable(engine: string): string {
   return `engine ${JSON.stringify(engine)} says no server of its own, and this entry is none that it could reach.`;
 }
 
-/** The key that a problem begins with: `baseUrl has a query`. */
+/** Returns the key that a problem begins with, as in `baseUrl has a query`. */
 function namedKey(toolset: ToolsetConfig, problem: string): string | undefined {
   const [word = ""] = /^\w+/u.exec(problem) ?? [];
   return Object.hasOwn(toolset, word) ? word : undefined;

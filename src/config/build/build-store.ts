@@ -1,4 +1,4 @@
-/** Makes the store that a configuration names, and the place of its artifacts. */
+/** Makes the store that a configuration names, and the store of its artifacts. */
 import { resolve } from "node:path";
 import type { ArtifactStore } from "../../core/artifact.ts";
 import type { Store } from "../../core/store.ts";
@@ -9,9 +9,9 @@ import type { HaftConfig } from "../haft-config.ts";
 import type { LoadedConfig } from "../load-config.ts";
 
 /**
- * The store of a configuration, not opened; undefined when it says nothing of one.
+ * Makes the store of a configuration, not yet opened; undefined if it has none.
  *
- * @param readOnly reads, also from a file that is damaged, and changes nothing
+ * @param readOnly only read, even from a damaged file
  */
 export function buildStore({ config: { store }, folder }: LoadedConfig, readOnly: boolean = false): Store | undefined {
   if (store === undefined) return undefined;
@@ -20,9 +20,9 @@ export function buildStore({ config: { store }, folder }: LoadedConfig, readOnly
 }
 
 /**
- * The option `artifacts` of a runtime; undefined when the configuration says nothing of them, or nothing is kept in a store here.
+ * Returns the option `artifacts` of a runtime; undefined if the configuration does not set it, or names the store and there is none.
  *
- * @param store that of the runtime
+ * @param store the store of the runtime
  */
 export function buildArtifacts(
   { runtime: { artifacts } }: Pick<HaftConfig, "runtime">,

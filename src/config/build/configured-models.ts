@@ -1,4 +1,4 @@
-/** The models that a configuration names, wherever it does. */
+/** All models that a configuration names. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { operatorText } from "../../core/error.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
@@ -10,13 +10,13 @@ import type { LoadedConfig } from "../load-config.ts";
 import type { ModelConfig } from "../tables/model-config.ts";
 import type { DelegatesConfig } from "../toolset/delegates.ts";
 
-/** A model, and the key that names or describes it. */
+/** A model, and the key that names it or holds its settings. */
 interface ConfiguredModel {
   readonly path: KeyPath;
   readonly model: ModelConfig;
 }
 
-/** Every model of a configuration: those of its loop, simulations, engines, enrichments and enabled delegates. */
+/** Returns every model of a configuration: of its loop, simulations, engines, enrichments and enabled delegates. */
 export function modelsOf({ model, simulation, engines, enrichments, toolsets, registry }: HaftConfig): readonly ConfiguredModel[] {
   return [
     ...(model === undefined ? [] : [{ path: ["model"], model }]),
@@ -40,9 +40,10 @@ function delegateModels({ delegates }: DelegatesConfig, path: KeyPath): readonly
 }
 
 /**
- * The models that could not be made, key or no key: an unknown provider or text format, a missing address. One line each, with the place.
+ * Returns the problems of models that could not be made even with a key: an unknown provider or text format, a missing address. One line each, with
+ * the place.
  *
- * Models are made late, so that commands that ask none need nothing of them.
+ * Models are made late, so commands that use none do not need their keys.
  */
 export function modelProblems({ config, environment, problems }: LoadedConfig): readonly string[] {
   const found = problems();

@@ -1,4 +1,4 @@
-/** Engines whose tools are enriched as they bring them: a server is opened once, and no runtime sees its tools before. */
+/** Engines whose tools are enriched when they are listed: a server is opened once, and no runtime sees its original tools. */
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 import type { Engine, EngineContext, EngineSession } from "../../core/engine.ts";
 import { describeThrown } from "../../core/error.ts";
@@ -10,20 +10,20 @@ import { sharesState } from "../../engine/known-tools.ts";
 import { MCP_PEER, mcpPeerOf } from "../../engine/mcp/peer.ts";
 import { plainTool } from "../../registry/check-tool-fields.ts";
 
-/** As long as a runtime waits for a source: enrichments may ask a model. */
+/** As long as a runtime waits for a source, because enrichments may ask a model. */
 const OPEN_TIMEOUT_MS = 30_000;
 
-/** The tools that an engine brought, for one of its toolsets. */
+/** The tools that an engine has listed for one of its toolsets. */
 export interface Brought {
   readonly toolset: string;
   readonly engine: Engine;
   readonly tools: readonly Tool[];
 }
 
-/** Enriches the tools of an engine, together with all known ones; the tools come back in their order. */
+/** Enriches the tools of an engine, together with all known ones, and returns them in order. */
 export type EnrichBrought = (brought: Brought, context: { readonly signal: AbortSignal; readonly log: Log }) => Promise<readonly Tool[]>;
 
-/** Puts an engine around each that brings tools, the same one each time. */
+/** Wraps each engine that lists tools, always in the same wrapper. */
 export class EnrichedEngines {
   readonly #enrich: EnrichBrought;
   readonly #engines = new Map<Engine, Engine>();
@@ -32,7 +32,7 @@ export class EnrichedEngines {
     this.#enrich = enrich;
   }
 
-  /** The toolset with its engine wrapped. Where nothing says how long it may take to open, there is time for the enrichments. */
+  /** Returns the toolset with its engine wrapped. Without an `openTimeoutMs`, it gets enough time for the enrichments. */
   wrap(toolset: Toolset): Toolset {
     const { engine, openTimeoutMs = OPEN_TIMEOUT_MS } = toolset;
     if (engine?.open === undefined) return toolset;
@@ -43,7 +43,7 @@ export class EnrichedEngines {
 function enrichedEngine(inner: Engine, enrich: EnrichBrought): Engine {
   const { kind, order, state, effectFree, origin } = inner;
   let opened: EngineContext | undefined;
-  /** Tools that cannot be enriched are those of the server, as they are: it is open, and must be closed like any other. */
+  /** Returns the enriched tools, or the original ones if that fails: the server is open and must be closed like any other. */
   const enriched = async (tools: readonly Tool[], context: EngineContext, signal: AbortSignal): Promise<readonly Tool[]> => {
     const { toolset, log } = context;
     if (!Array.isArray(tools) || tools.length === 0) return tools;
@@ -76,7 +76,7 @@ function enrichedEngine(inner: Engine, enrich: EnrichBrought): Engine {
   return engine;
 }
 
-/** Only those that the engine has: what is missing means something. */
+/** Wraps only the optional methods that the engine has, because a missing one has a meaning. */
 function otherMethods(inner: Engine): Partial<Engine> {
   return {
     ...(inner.attach !== undefined && {

@@ -15,13 +15,13 @@ import { restEngineOf, type RestService } from "../toolset/openapi.ts";
 import type { ModelListeners } from "./model-listeners.ts";
 import type { BuildContext } from "../toolset/toolset-type.ts";
 
-/** An engine that reaches what an entry says, where it does not say it itself. */
+/** The server or service of an entry, for an engine that does not name its own. */
 export interface EngineTarget {
   readonly server?: McpServer;
   readonly service?: RestService;
 }
 
-/** The options that an engine of a configuration is made with. */
+/** What an engine of a configuration is made with. */
 export interface EngineContext extends Pick<BuildContext, "folder" | "memory" | "environment" | "logins"> {
   readonly listeners: ModelListeners;
   readonly extensions: ExtensionTable;
@@ -32,10 +32,10 @@ export interface EngineContext extends Pick<BuildContext, "folder" | "memory" | 
 }
 
 /**
- * Makes an engine, not opened.
+ * Makes an engine, not yet opened.
  *
- * One of an unknown type, whose model cannot be made, or whose recording or list of answers cannot be read is made too,
- * and fails to open with that as the reason. Undefined for one that says no server and whose target is none.
+ * If the type is unknown, the model cannot be made, or the recording or list of answers cannot be read, the returned engine fails to open with that
+ * reason. Undefined if neither the engine nor its target names a server.
  */
 export async function makeEngine(name: string, config: EngineConfig, context: EngineContext): Promise<Engine | undefined> {
   const { target = {}, folder, environment, listeners } = context;
@@ -78,12 +78,12 @@ export async function makeEngine(name: string, config: EngineConfig, context: En
 interface Made {
   readonly name: string;
   readonly kind: string;
-  /** To blame where it cannot be made. */
+  /** The key at fault if the engine cannot be made. */
   readonly key: string;
   readonly context: EngineContext;
 }
 
-/** The engine, or one that fails to open: what one engine lacks is no reason for tools of others to fail. */
+/** Returns the engine, or one that fails to open, so that tools of other engines are not affected. */
 async function usable({ name, kind, key, context }: Made, make: () => Promise<Engine>): Promise<Engine> {
   try {
     return await make();
@@ -109,7 +109,7 @@ async function makeOther(name: string, { engineType, options, isolation }: Other
   }
 }
 
-/** Sessions take their engines at once. */
+/** Wraps a factory for sessions, which need their engine synchronously. */
 function synchronously(
   make: (options: JsonObject, context: ExtensionContext) => Engine | Promise<Engine>,
   options: JsonObject,
@@ -133,7 +133,7 @@ function unusableEngine(name: string, kind: string, { reason, hint }: { readonly
   return { kind, open: async () => missing(), call: missing };
 }
 
-/** Keys of the entry win; both have the same address where both have one. */
+/** Merges both servers; keys of the entry win. If both have an address, it is the same. */
 function serverOf({ server: own }: McpEngineConfig, { server: wanted }: EngineTarget): McpServer | undefined {
   if (own === undefined || wanted === undefined) return wanted ?? own;
   const said = Object.entries(wanted).filter(([, value]) => !saysNothing(value));

@@ -16,11 +16,11 @@ import type { Environment } from "../variables.ts";
 
 export interface LmContext extends ModelListeners {
   readonly environment: Environment;
-  /** The name of the table that names the model; undefined = the top of the configuration. */
+  /** The table that names the model; undefined = the top level of the configuration. */
   readonly name: string | undefined;
 }
 
-/** @throws ToolError where the model cannot be made, naming the variable of a key that is missing */
+/** @throws ToolError if the model cannot be made, naming the variable of a missing key */
 export async function makeLm(
   { model: config, modelKey, native, settings }: LmConfig,
   { environment, name, onModel = (model) => model, onMeter, onRetry }: LmContext,
@@ -38,7 +38,7 @@ export async function makeLm(
   });
 }
 
-/** The same model, with more settings of its provider. */
+/** Returns the same model with additional provider-specific fields. */
 function withFields(model: Model, fields: JsonObject): Model {
   const { name, format, serverUrl } = model;
   return {
@@ -53,7 +53,7 @@ export async function makeExample(seed: number | string | undefined): Promise<En
   return exampleEngine(omitUndefined({ seed }));
 }
 
-/** @throws ToolError for a file that cannot be read, and with file and line for one that is damaged */
+/** @throws ToolError for a file that cannot be read, and with file and line for a damaged one */
 export async function makeReplay(config: RecordingConfig): Promise<Engine> {
   try {
     return await makeGivenReplay(config, "invalid_config");
@@ -63,13 +63,17 @@ export async function makeReplay(config: RecordingConfig): Promise<Engine> {
   }
 }
 
-/** As `makeReplay`, of a file or the text of a recording; what is damaged is said without its name, and `code` is for what cannot be read. */
+/**
+ * Like `makeReplay`, for a file or the text of a recording. Errors about damage do not name the file.
+ *
+ * @param code the error code for an unreadable file
+ */
 export async function makeGivenReplay(
   { recording, match, repeatLast }: RecordingConfig,
   code: "invalid_config" | "invalid_argument" = "invalid_argument",
 ): Promise<Engine> {
   const { replayEngine } = await import("../../engine/replay.ts");
-  const source: RecordingSource = recording.includes("\n") // every line of a text ends so
+  const source: RecordingSource = recording.includes("\n") // every line of a recording ends with one
     ? recording
     : readTextPieces({ path: recording, what: "recording", code, hint: "Name the file itself, such as session.jsonl." });
   const events: SessionEvent[] = [];
@@ -83,7 +87,7 @@ function inFile(file: string, error: ToolError): ToolError {
 
 const MAX_STUBS_BYTES = 64 * 1024 * 1024;
 
-/** @param stubs the absolute path of a YAML, TOML or JSON file, or the content of one. @throws ToolError for what is not a list of answers */
+/** @param stubs the absolute path of a YAML, TOML or JSON file, or its content. @throws ToolError for an invalid list of answers */
 export async function makeStub(stubs: string | readonly Stub[]): Promise<Engine> {
   const { readStubs, stubEngine } = await import("../../engine/stub.ts");
   if (typeof stubs !== "string") return stubEngine(stubs);

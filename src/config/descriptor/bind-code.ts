@@ -1,4 +1,4 @@
-/** Finds the code of tools that are described in a file of their own. */
+/** Binds tools that are described in a file to their code. */
 import { ToolError } from "../../core/error.ts";
 import { missingHandler } from "../../core/missing-handler.ts";
 import type { Tool } from "../../core/tool.ts";
@@ -7,20 +7,20 @@ import { plainTool } from "../../registry/check-tool-fields.ts";
 
 export interface Described {
   readonly tool: Tool;
-  /** The descriptor it was read from, for messages. */
+  /** The descriptor of the tool, for messages. */
   readonly file: string;
-  /** The module that has its code, relative to `folder` and inside it. */
+  /** The module with its code, relative to `folder` and inside it. */
   readonly module: string | undefined;
   readonly folder: string;
 }
 
-/** A file of its own for each source: the handlers that only say what is missing are the same ones at each load. */
+/** Create one per source: handlers that report missing code are then the same functions at each load. */
 export class CodeBinder {
   readonly #refusals = new Map<string, () => never>();
 
   /**
-   * The described tool with the handler that the module exports under its name: a function, or a tool, whose other fields then hold
-   * where the descriptor says nothing. Without one, its calls end `not_executable` and say why. Never rejects.
+   * Returns the described tool with the handler that the module exports under its name: a function, or a tool, whose other fields apply unless the
+   * descriptor sets them. Without a handler, its calls end `not_executable` and say why. Never rejects.
    */
   async bind({ tool, file, module, folder }: Described): Promise<Tool> {
     const name = JSON.stringify(tool.name);
@@ -55,7 +55,7 @@ export class CodeBinder {
   }
 }
 
-/** The descriptor goes before the code. A schema that says nothing is replaced by that of the code. */
+/** Merges the tool and its code. The descriptor wins, except that an empty input schema is replaced by that of the code. */
 function withCode(tool: Tool, given: Tool): Tool {
   const code = plainTool(given); // methods of a class would not be copied
   const saysInput = typeof tool.inputSchema === "object" && Object.keys(tool.inputSchema).length > 0;

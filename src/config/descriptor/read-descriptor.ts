@@ -1,4 +1,4 @@
-/** Reads one TOML descriptor, of a format that leaves open which file has what. */
+/** Reads one TOML descriptor, which may describe an ensemble, a tool, MCP servers or several of them. */
 import { SECONDS } from "../../core/base/number-bounds.ts";
 import type { CallSettings } from "../../core/tool.ts";
 import { Problems } from "../../documents/problems.ts";
@@ -11,26 +11,26 @@ import { readMcpServer, type McpServer } from "../toolset/mcp.ts";
 import { serverRights } from "../trust/server-rights.ts";
 import { Variables, type Environment } from "../variables.ts";
 
-/** The content of one file. A part that could not be used is among its problems, each reported once. */
+/** The content of one file. Each unusable part is reported once in `problems`. */
 export interface Descriptor {
   readonly file: string;
   /** SHA-256 of its text, in hex. */
   readonly digest: string;
   /** The programs that it would start on this machine, one line each, without the values of variables. */
   readonly starts: readonly string[];
-  /** Which variables it would send to servers, one line each. */
+  /** The variables that it would send to servers, one line each. */
   readonly sends: readonly string[];
-  /** Which limits of its servers it loosens, one line each. */
+  /** The limits of its servers that it loosens, one line each. */
   readonly widens: readonly string[];
   readonly problems: Problems;
   readonly ensemble: Ensemble | undefined;
-  /** A tool by itself: the file of an invoker. */
+  /** A single tool, if the file describes one. */
   readonly invoker: Invoker | undefined;
   readonly servers: readonly Server[];
 }
 
 export interface Ensemble {
-  /** Undefined = it has none, and cannot be used. */
+  /** Undefined if it is missing: the ensemble cannot be used. */
   readonly name: string | undefined;
   readonly enabled: boolean;
   readonly description?: string;
@@ -38,32 +38,32 @@ export interface Ensemble {
   readonly module?: string;
   readonly defaults: CallSettings;
   readonly invokers: readonly InvokerEntry[];
-  /** False = something is wrong with the file that is not of one tool only. */
+  /** False if the file has a problem that does not belong to a single tool. */
   readonly sound: boolean;
 }
 
 export interface InvokerEntry {
   readonly path: readonly (string | number)[];
   readonly enabled: boolean;
-  /** False = something is wrong with it, and has been reported. */
+  /** False if the entry has a problem, which was reported. */
   readonly sound: boolean;
   /** The descriptor of the tool, in the folder of this one or below. */
   readonly source?: string;
-  /** The tool itself, where it has no file of its own. */
+  /** The tool itself, if it has no separate file. */
   readonly inline?: Invoker;
 }
 
 export interface Invoker {
   readonly enabled: boolean;
   readonly module?: string;
-  /** For `toolFromFile`. */
+  /** The input of `toolFromFile`. */
   readonly definition: Readonly<Record<string, unknown>>;
 }
 
 export interface Server {
   readonly name: string;
   readonly enabled: boolean;
-  /** Undefined = something is wrong with it, and has been reported. */
+  /** Undefined if the server has a problem, which was reported. */
   readonly server: McpServer | undefined;
 }
 
@@ -73,10 +73,10 @@ export interface DescriptorOptions {
 }
 
 const MAX_BYTES = 1024 * 1024;
-/** More would be a mistake, or no longer a list that a person wrote. */
+/** Maximum number of invokers; more would be a mistake, or generated. */
 const MAX_INVOKERS = 1_000;
 
-/** @throws ToolError `invalid_config` for what is no TOML file, or says nothing that a descriptor says */
+/** @throws ToolError `invalid_config` for a file that is not TOML, or has none of the parts of a descriptor */
 export async function readDescriptor(file: string, options: DescriptorOptions): Promise<Descriptor> {
   const parsed = await readDocument({
     path: file,
@@ -120,7 +120,7 @@ function startedBy(
   ];
 }
 
-/** The tables `mcp.NAME` of a file. */
+/** Reads the tables `mcp.NAME` of a file. */
 export function readMcpTables(table: TableReader | undefined, variables: Variables, problems: Problems): readonly Server[] {
   const servers: Server[] = [];
   for (const name of problems.inOrder(table?.path ?? [], table?.names() ?? [])) {
@@ -168,7 +168,7 @@ function readInvokerFile(root: TableReader): Invoker | undefined {
   return readInvoker(table, root);
 }
 
-/** @param schemas where `arguments` and `returns` are */
+/** @param schemas the table that has `arguments` and `returns` */
 function readInvoker(table: TableReader, schemas: TableReader): Invoker {
   const enabled = readEnabled(table);
   const module = table.text("module");
@@ -179,7 +179,7 @@ function readInvoker(table: TableReader, schemas: TableReader): Invoker {
   return { enabled, ...omitUndefined({ module }), definition };
 }
 
-/** Times in seconds, and how often to try again; our own words stay for `toolFromFile`. */
+/** Reads the timeout, in seconds, and the number of retries. Our own keys are left for `toolFromFile`. */
 function readSettings(table: TableReader): CallSettings {
   const timeout = table.number("timeout", SECONDS);
   const retries = table.number("max_retries", { min: 0, max: 99, integer: true });

@@ -1,4 +1,4 @@
-/** Reads one server in the file of another MCP client, by the words of `client-formats.ts`. */
+/** Reads one server from the file of another MCP client, with the keys of `client-formats.ts`. */
 import { resolve } from "node:path";
 import { isProtocolHeader } from "../../engine/mcp/check-options.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -28,16 +28,16 @@ import { ClientVariables, type ClientVariablesOptions } from "./client-variables
 
 export interface ClientServerOptions extends Omit<ClientVariablesOptions, "environment" | "notes" | "asked"> {
   readonly variables: Variables;
-  /** The server becomes one of our own files; otherwise it is used as it is. */
+  /** Whether the server is converted into one of our own files; otherwise it is used directly. */
   readonly imports: boolean;
   readonly timeoutUnit: number;
-  /** Servers without a folder of their own run there; undefined = where the configuration is. */
+  /** The working folder of servers that do not set one; undefined = the folder of the configuration. */
   readonly startsIn: string | undefined;
 }
 
 type Transport = "stdio" | "http" | "sse" | undefined;
 
-/** A key that is there, and its table: that of the server or one inside it. */
+/** An existing key, and its table: that of the server or one nested in it. */
 interface Found {
   readonly table: TableReader;
   readonly key: string;
@@ -68,7 +68,7 @@ export class ClientServer {
     });
   }
 
-  /** Undefined for one that cannot be used; it has been reported, or a note says so. */
+  /** Undefined for a server that cannot be used, which was reported or noted. */
   read(): McpConfig | undefined {
     if (this.#isPartOfClient()) return undefined;
     const transport = this.#transport();
@@ -132,7 +132,7 @@ export class ClientServer {
     return command === undefined ? [] : [this.#value(withHome(command), place)];
   }
 
-  /** Variables that the server is given as they are; a client may say where it finds them, too. */
+  /** Returns the variables that the server inherits. A client may also say where it finds them. */
   #inherited(): Readonly<Record<string, string>> {
     const found = this.#find(VARIABLE_KEYS.inherited);
     const list: unknown = found?.table.value(found.key);
@@ -153,7 +153,7 @@ export class ClientServer {
     const folder = withHome(this.#value(written, place));
     if (!this.#options.imports || !folder.includes("${")) return resolve(workspace, folder);
     this.notes.push({ path: place, text: "has a variable, which must be named under allow in variables, as the folder is a path." });
-    return folder.startsWith("${") ? folder : resolve(workspace, folder); // the value of a variable at its beginning is a whole path
+    return folder.startsWith("${") ? folder : resolve(workspace, folder); // a variable at the beginning holds an absolute path
   }
 
   #envFile(): void {
@@ -173,7 +173,7 @@ export class ClientServer {
     return url === "" ? undefined : { url, headers, trustAnnotations: false, ...omitUndefined({ transport: own }) };
   }
 
-  /** Without those that the connection sets itself, such as `Accept`: clients that do not set it need it. */
+  /** Removes headers that the connection sets itself, such as `Accept`, which some clients require in their files. */
   #ownHeaders(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
     if (!this.#options.imports) return headers;
     const path = [...this.#table.path, "headers"];
@@ -183,7 +183,7 @@ export class ClientServer {
     return Object.fromEntries(kept);
   }
 
-  /** The token of a variable, or Continue's `apiKey`. */
+  /** Returns the header for the token in a variable, or for Continue's `apiKey`. */
   #token(): Readonly<Record<string, string>> {
     const found = this.#find(VARIABLE_KEYS.token);
     const name = found?.table.text(found.key);
@@ -216,7 +216,7 @@ export class ClientServer {
     return written === "" ? undefined : written;
   }
 
-  /** A list of `*` alone chooses nothing. */
+  /** Returns the selection of tools. A list that includes `*` selects all. */
   #choice(): { readonly include?: readonly string[]; readonly exclude?: readonly string[] } {
     const include = this.#names(KEYS.include);
     const exclude = this.#names(KEYS.exclude);
@@ -227,7 +227,7 @@ export class ClientServer {
     });
   }
 
-  /** Some clients write several names with commas into one text. */
+  /** Splits names, because some clients write several into one string, separated by commas. */
   #names(keys: readonly string[]): readonly string[] | undefined {
     const found = this.#find(keys, "array");
     return found?.table.texts(found.key)?.flatMap((text) =>
@@ -260,7 +260,7 @@ export class ClientServer {
       if (!MEANINGLESS.has(key)) this.notes.push({ path: [...table.path, key], text: noteOnRest(key, value) });
   }
 
-  /** A secret that would be copied as it is. @param option the argument before it */
+  /** Notes a secret that would be copied as it is. @param option the argument before it */
   #noteSecret(text: string, place: KeyPath, option = ""): void {
     const key = place.at(-1);
     const name = typeof key === "string" ? key : option.startsWith("-") ? option : "";
@@ -268,7 +268,7 @@ export class ClientServer {
     this.notes.push({ path: place, text: 'is taken over in clear; put it into an environment variable and write "${NAME}".' });
   }
 
-  /** The first of the keys that is there; with a kind, only where its value is of it. */
+  /** Returns the first of the keys that exists; with a kind, only if its value has that kind. */
   #find(keys: readonly string[], kind?: "string" | "array" | "number"): Found | undefined {
     for (const key of keys)
       for (const table of this.#tables) {
@@ -282,7 +282,7 @@ export class ClientServer {
     return this.#resolved(this.#translated(text, place), place);
   }
 
-  /** As `#value`, for an address and headers. */
+  /** Like `#value`, for an address and headers. */
   #sent(text: string, place: KeyPath): string {
     const translated = this.#translated(text, place);
     return translated.startsWith("env:") ? translated : this.#variables.sentValue(translated, place);
@@ -295,19 +295,19 @@ export class ClientServer {
     return translated;
   }
 
-  /** For a program of this machine. A text that begins with `env:` means itself in these files. */
+  /** Resolves variables for a program on this machine. A text that begins with `env:` has no special meaning in these files. */
   #resolved(translated: string, place: KeyPath): string {
     return translated.startsWith("env:") ? translated : this.#variables.value(translated, place);
   }
 }
 
-/** Clients write null for a key that says nothing. */
+/** Removes keys whose value is null, which some clients write for unset ones. */
 function withoutNulls(table: TableReader, problems: Problems): TableReader {
   const entries = table.names().map((name): [string, unknown] => [name, table.peek(name)]);
   return new TableReader(Object.fromEntries(entries.filter(([, value]) => value !== null)), table.path, problems);
 }
 
-/** Variables that the server has of its own, which a bridge such as mcp-remote replaces in its arguments. */
+/** Replaces the server's own variables in its arguments, as a bridge such as mcp-remote does. */
 function withOwn(text: string, own: Readonly<Record<string, string>>): string {
   return text.replaceAll(/\$\{([A-Za-z_]\w*)\}/gu, (written, name: string) =>
     Object.hasOwn(own, name) ? (own[name] ?? written) : written,
@@ -318,7 +318,7 @@ function isNestedTable(key: string, value: unknown): boolean {
   return isTable(value) && NESTED.some((nested) => nested === key);
 }
 
-/** Names of variables that end in such a word hold a secret, besides those that `isSecretName` knows. */
+/** Endings of names that hold a secret, in addition to those that `isSecretName` knows. */
 const SECRET_ENDING = /(?:^|[_-])(?:token|key|pat|auth|secret|password|credentials?)$/iu;
 
 function isSecret(text: string, name: string): boolean {
@@ -327,7 +327,7 @@ function isSecret(text: string, name: string): boolean {
 }
 
 const MIN_SECRET = 3;
-/** `--api-key=…`, `API_KEY=…`, `?api_key=…` and a header. */
+/** Arguments that hold a secret: `--api-key=…`, `API_KEY=…`, `?api_key=…` and a header. */
 const SECRET_ARGUMENT = /(?:(?:^|[?&])[\w-]*(?:token|key|secret|password)=|^authorization:)[^&]{3,}/iu;
 
 const TIMEOUT_KEYS: ReadonlySet<string> = new Set(["timeout", ...Object.values(TIMEOUTS).flatMap((units) => Object.keys(units))]);

@@ -1,4 +1,4 @@
-/** The variables in the files of other MCP clients, as ours: `${NAME}`. */
+/** Converts the variables in the files of other MCP clients to ours: `${NAME}`. */
 import { basename } from "node:path";
 import { homeFolder } from "../../documents/home-folder.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
@@ -9,21 +9,24 @@ import type { Note } from "./client-formats.ts";
 export interface ClientVariablesOptions {
   readonly environment: Environment;
   readonly problems: Problems;
-  /** The folder of the file, and that of the project. */
+  /** The folder of the file. */
   readonly folder: string;
   readonly workspace: string;
-  /** The client replaces `$NAME` too. */
+  /** Whether the client replaces `$NAME` too. */
   readonly bareVariables: boolean;
-  /** Values that the client asks a person for, or reads in a file: `name` makes environment variables of them, with a note; `refuse` reports them. */
+  /**
+   * How to treat values that the client asks a person for or reads from a file: `name` turns them into environment variables, with a note; `refuse`
+   * reports them.
+   */
   readonly asked: "name" | "refuse" | "keep";
   readonly notes: Note[];
 }
 
-/** `${…}`, `${{ secrets.… }}`, `{env:…}` and `{file:…}`, and `$NAME`. */
+/** The notations of variables: `${…}`, `${{ secrets.… }}`, `{env:…}` and `{file:…}`, and `$NAME`. */
 const WRITTEN = /\$\{\{\s*(?:secrets\.|inputs\.)?(\w+)\s*\}\}|\$\{([^}]{0,256})\}|(?<!\$)\{(env|file):([^}]{0,256})\}|\$([A-Za-z_]\w*)/gu;
-/** `%NAME%` of Windows; two characters are part of an encoded address. */
+/** `%NAME%` as on Windows. Names of two characters are excluded, since they may be part of an encoded address. */
 const OF_WINDOWS = /%[A-Za-z_]\w{2,}%/u;
-/** The same in an address, where `%A9bar%` of `caf%C3%A9bar%20` is encoded too. */
+/** The same in an address, where the `%A9bar%` in `caf%C3%A9bar%20` is percent-encoding. */
 const OF_WINDOWS_IN_ADDRESS = /%(?![\dA-Fa-f]{2})[A-Za-z_]\w{2,}%/u;
 /** Values that a client asks a person for: `input:` of editors, and settings of a bundle. */
 const ASKED = /^(?:input:|user_config\.)(.+)$/u;
@@ -90,7 +93,7 @@ export class ClientVariables {
   }
 }
 
-/** `github-token` as `GITHUB_TOKEN`. */
+/** Returns a variable name: `GITHUB_TOKEN` for `github-token`. */
 function variableName(asked: string): string {
   const name = asked
     .replaceAll(/([a-z\d])([A-Z])/gu, "$1_$2")

@@ -9,31 +9,31 @@ import { isTable, readTables, type TableReader } from "../table-reader.ts";
 import type { ToolsetReadContext } from "../tables/toolset-config.ts";
 
 export interface CreatureTools {
-  /** One toolset of the built-in tools that exist here, and one of the triggers; none where no entry names one. */
+  /** A toolset of the built-in tools that exist here, one of the triggers, and those that run programs; only those that entries name. */
   readonly registry: readonly RegistryEntry[];
-  /** By qualified name, the absolute path of a file in place of the tool's own documentation. */
+  /** For each qualified name, the absolute path of the file that replaces the tool's documentation. */
   readonly documentation: ReadonlyMap<string, string>;
-  /** Entries that do not exist here, and are left out. */
+  /** Notes on entries that do not exist here and are left out. */
   readonly notes: readonly Note[];
 }
 
 const NAMESPACE = "files";
 
-/** As in a program without kinds of its own. */
+/** The trigger tools of a program that adds no trigger kinds. */
 const TRIGGER_TOOLS = ["add_timer", "add_schedule", "watch_channel"] as const;
 
-/** Tools that run programs; each is a toolset of its own. */
+/** Tools that run programs; each becomes a separate toolset. */
 const PROGRAM_TOOLS: ReadonlyMap<string, "shell" | "python"> = new Map([
   ["bash", "shell"],
   ["python", "python"],
 ]);
 
-/** Their words for tools of ours. */
+/** Their names for our tools. */
 const OTHER_NAMES: ReadonlyMap<string, string> = new Map([["tree", "list"]]);
 
 export function readCreatureTools(root: TableReader, context: ToolsetReadContext, folder: string): CreatureTools {
   const tools = root.value("tools");
-  // An entry that is not a table is reported with those of a registry.
+  // An entry that is not a table is reported together with those of a registry.
   const tables = Array.isArray(tools) ? tools.map((tool) => (isTable(tool) ? tool : {})) : [];
   const entries = readTables(tables, [...root.path, "tools"], context.problems);
   return readEntries(
@@ -74,7 +74,7 @@ function entryOf(path: KeyPath, namespace: string, toolset: RegistryEntry["tools
   return { path, namespace, toolset, defaultEngine: false };
 }
 
-/** A toolset of its own, in the folder of the file; `timeout` is in seconds. Undefined for another entry. */
+/** Reads an entry that becomes a separate toolset, in the folder of the file; `timeout` is in seconds. Undefined for any other entry. */
 function readProgram(entry: TableReader): RegistryEntry | undefined {
   const type = (entry.text("type") ?? "builtin") === "builtin" ? PROGRAM_TOOLS.get(entry.text("name") ?? "") : undefined;
   if (type === undefined) return undefined;
@@ -82,7 +82,7 @@ function readProgram(entry: TableReader): RegistryEntry | undefined {
   return entryOf(entry.path, type, { type, enabled: true, root: ".", ...(timeout === undefined ? {} : { timeoutMs: timeout * 1000 }) });
 }
 
-/** The name of a tool that adds triggers; undefined for another entry, and for one that does not exist here, which is noted. */
+/** Returns the name of a tool that adds triggers; undefined for any other entry, and for a tool that does not exist here, which is noted. */
 function readTrigger(entry: TableReader, notes: Note[]): string | undefined {
   if (entry.text("type") !== "trigger") return undefined;
   const name = entry.text("name");
@@ -92,7 +92,7 @@ function readTrigger(entry: TableReader, notes: Note[]): string | undefined {
   return tool;
 }
 
-/** The name of our tool; undefined for one that does not exist here, which is noted. */
+/** Returns the name of our tool; undefined for a tool that does not exist here, which is noted. */
 function readEntry(entry: TableReader, notes: Note[]): string | undefined {
   const type = entry.text("type") ?? "builtin";
   const name = entry.text("name");

@@ -1,4 +1,4 @@
-/** Tools and MCP servers from TOML descriptors: a folder of them, or one. */
+/** Tools and MCP servers from TOML descriptors: a folder of them, or a single one. */
 import { readdirSync, statSync } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import { checkName } from "../../core/call.ts";
@@ -25,26 +25,26 @@ import { mcpEngineOf } from "../toolset/mcp.ts";
 import { UserLogins } from "../../engine/mcp/login/user-logins.ts";
 import type { Environment } from "../variables.ts";
 
-/** Where descriptors of tools are read, and with what. */
+/** Options of `descriptorSource`. */
 export interface DescriptorSourceOptions {
-  /** The name in reports, and the namespace of a tool whose descriptor is a file of its own. */
+  /** The name in reports, and the namespace of tools with a descriptor file of their own. */
   readonly name: string;
-  /** A folder, whose `.toml` files are read, or one of them. */
+  /** A folder, whose `.toml` files are read, or a single file. */
   readonly path: string;
-  /** The module that exports the code of the tools, where no descriptor says one: relative to the folder of `path`, and inside it. */
+  /** The module with the code of the tools, unless a descriptor names one: relative to the folder of `path`, and inside it. */
   readonly module?: string;
-  /** Engine, defaults and limits of the ensembles; their own defaults win. */
+  /** Engine, defaults and limits of the ensembles; an ensemble's own defaults win. */
   readonly toolset?: CommonToolset;
-  /** Where `env:NAME` is looked up. @default process.env */
+  /** The variables for `env:NAME`. @default process.env */
   readonly environment?: Environment;
   /** Names of variables that are allowed in paths. @default none */
   readonly allowVariables?: readonly string[];
-  /** @default the system's */
+  /** The clock for watching files. @default the system's */
   readonly clock?: Clock;
   readonly memory?: ToolMemory;
-  /** Keeps the logins of users to servers that want them. @default new ones, in memory and without pages */
+  /** Keeps the logins of users to servers that require them. @default new ones, in memory and without pages */
   readonly logins?: UserLogins;
-  /** The digests of descriptors that may run something or send variables; others that would are left out. @default all may */
+  /** The digests of descriptors that may start programs or send variables; others that would do so are left out. @default all may */
   readonly trusted?: ReadonlySet<string>;
 }
 
@@ -62,7 +62,7 @@ const OPTIONS: OptionNames<DescriptorSourceOptions> = {
 };
 const MAX_FILES = 1_000;
 
-/** The descriptors of a folder, or the one that is not a folder. */
+/** Returns the descriptors of a folder, or the single file. */
 function findDescriptors(path: string): { readonly paths: readonly string[]; readonly folder: string; readonly leftOut: number } {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory() !== true) return { paths: [path], folder: dirname(path), leftOut: 0 };
   const names = readdirSync(path)
@@ -76,7 +76,10 @@ function needsTrust({ starts, sends, widens }: Descriptor): boolean {
   return starts.length + sends.length + widens.length > 0;
 }
 
-/** Those that would run something, send variables or widen rights, with the descriptors that they name. A descriptor that cannot be read does none of it. */
+/**
+ * Returns the descriptors that would start programs, send variables or widen rights, including those that other descriptors name. Unreadable
+ * descriptors do none of this.
+ */
 export async function descriptorsToTrust(path: string, options: DescriptorOptions): Promise<readonly Descriptor[]> {
   const read = new Map<string, Descriptor | undefined>();
   const look = async (file: string): Promise<Descriptor | undefined> => {
@@ -93,8 +96,8 @@ export async function descriptorsToTrust(path: string, options: DescriptorOption
 }
 
 /**
- * The ensembles, tools and MCP servers that TOML descriptors describe. A part that cannot be used is left out or disabled by itself, with
- * a warning that names its place; a tool whose descriptor is missing is there, and cannot be called.
+ * Returns a source of the ensembles, tools and MCP servers that TOML descriptors describe. Each part that cannot be used is left out or disabled,
+ * with a warning that names its place. A tool whose descriptor is missing is listed, but cannot be called.
  */
 export function descriptorSource(options: DescriptorSourceOptions): ToolSource {
   checkKnownKeys(options, OPTIONS, "descriptorSource()");
@@ -110,7 +113,7 @@ class DescriptorLoader {
   readonly #options: DescriptorSourceOptions;
   readonly #reading: DescriptorOptions;
   readonly #binder = new CodeBinder();
-  /** The same server keeps its engine. */
+  /** The engine of each server, kept while the server stays the same. */
   readonly #engines = new Map<string, { readonly identity: string; readonly engine: Engine }>();
   #files: Set<string>;
 
@@ -120,7 +123,7 @@ class DescriptorLoader {
     this.#files = new Set([options.path]);
   }
 
-  /** The files that were read last or looked for. */
+  /** The files that were last read or looked for. */
   get files(): readonly string[] {
     return [...this.#files];
   }
@@ -146,7 +149,7 @@ class DescriptorLoader {
     return toolsets;
   }
 
-  /** @throws ToolError `permission_denied` for one that would start something and is not as it was trusted */
+  /** @throws ToolError `permission_denied` for a descriptor that needs trust and has changed since it was trusted */
   async #read(path: string): Promise<Descriptor> {
     const descriptor = await readDescriptor(path, this.#reading);
     const { trusted } = this.#options;
@@ -199,7 +202,7 @@ class DescriptorLoader {
   ): Promise<readonly Toolset[]> {
     const { name, enabled, description, defaults } = ensemble;
     if (!enabled) return [];
-    if (!ensemble.sound) descriptor.problems.throwIfAny(); // a key that is not known, or no name: what it means cannot be guessed
+    if (!ensemble.sound) descriptor.problems.throwIfAny(); // an unknown key or a missing name cannot be interpreted
     if (name === undefined) return [];
     checkName(name, "toolset");
     const tools: Tool[] = [];
@@ -248,7 +251,7 @@ class DescriptorLoader {
     return await this.#binder.bind({ tool, file: at.file, module: invoker.module ?? at.module, folder });
   }
 
-  /** The first of several tools of one name stays. */
+  /** Keeps the first of several tools with one name. */
   #distinct(tools: readonly Tool[], { file }: Descriptor, log: Log): readonly Tool[] {
     const names = new Map<string, Tool>();
     for (const tool of tools) {
@@ -259,7 +262,7 @@ class DescriptorLoader {
   }
 }
 
-/** A tool whose descriptor could not be read: it keeps its name, and its calls end with the reason. */
+/** Returns a tool for a descriptor that could not be read: it has the tool's name, and its calls end with the reason. */
 function missingTool(source: string, reason: string): Tool | undefined {
   const tool: Tool = {
     name: basename(source, ".toml"),

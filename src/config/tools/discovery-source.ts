@@ -1,4 +1,4 @@
-/** Tools that one engine lists and another answers for, such as those of a server whose calls are simulated. */
+/** Tools that one engine lists and another answers, such as those of a server whose calls are simulated. */
 import type { Engine } from "../../core/engine.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { ToolSource } from "../../core/source.ts";
@@ -7,9 +7,9 @@ import type { CommonToolset } from "./file-source.ts";
 export interface DiscoverySourceOptions {
   /** The namespace of the tools. */
   readonly name: string;
-  /** Opened for each listing, and closed behind it. */
+  /** The engine that is opened for each listing and closed afterwards. */
   readonly lister: Engine;
-  /** With the engine that answers. */
+  /** The settings of the toolset, including the engine that answers. */
   readonly toolset: CommonToolset;
   readonly clock: Clock;
 }

@@ -1,4 +1,4 @@
-/** Tools from a file that people edit: read when the runtime opens, at each refresh and, when asked, whenever the file changes. */
+/** Tools from a file: read when the runtime opens, at each refresh and, if watched, whenever the file changes. */
 import { DEFAULT_NAMESPACE } from "../../core/call.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { SourceContext, ToolSource } from "../../core/source.ts";
@@ -14,19 +14,22 @@ import { TOOL_FILE_ENDINGS, readToolFile, type ReadTools } from "./tool-file.ts"
 /** The settings of every toolset of a source. */
 export type CommonToolset = Omit<Toolset, "name" | "tools">;
 
-/** How the files of a source of tools are read. */
+/** Options of `fileSource`. */
 export interface FileSourceOptions {
   /** @default the path */
   readonly name?: string;
   /** A YAML or JSON file. */
   readonly path: string;
-  /** Wins over the namespaces of the file, but not over those of its tools. */
+  /** A namespace that wins over the one of the file, but not over those of its tools. */
   readonly namespace?: string;
-  /** Where neither the file nor its tools say one. @default "default" */
+  /** The namespace if neither the file nor the tool has one. @default "default" */
   readonly defaultNamespace?: string;
-  /** Engine, defaults and limits of its toolsets, or of each by its namespace. Without an engine its tools are described, and their calls end with `not_executable`. */
+  /**
+   * Engine, defaults and limits of its toolsets, or a function that returns them for a namespace. Without an engine, calls of its tools end with
+   * `not_executable`.
+   */
   readonly toolset?: CommonToolset | ((namespace: string) => CommonToolset);
-  /** For the pause before a change is looked at. @default the system's */
+  /** The clock for the pause before a change is read. @default the system's */
   readonly clock?: Clock;
 }
 
@@ -40,10 +43,10 @@ const OPTIONS: OptionNames<FileSourceOptions> = {
 };
 
 /**
- * The tools of a file in any of the usual shapes, one toolset for each namespace. A tool that cannot be used is left out with a warning
- * that names its place; overloads of one name are kept.
+ * Returns a source of the tools in a file, in any of the usual shapes, with one toolset for each namespace. A tool that cannot be used is left out
+ * with a warning that names its place; overloads are kept.
  *
- * @throws ToolError `invalid_argument` at once for a name that ends in none of .yaml, .yml and .json
+ * @throws ToolError `invalid_argument` at once for a file name that does not end in .yaml, .yml or .json
  */
 export function fileSource(options: FileSourceOptions): ToolSource {
   checkKnownKeys(options, OPTIONS, "fileSource()");
@@ -61,7 +64,7 @@ export function fileSource(options: FileSourceOptions): ToolSource {
   };
 }
 
-/** One toolset for each namespace; parts that were left out are reported. */
+/** Returns one toolset for each namespace, and logs the parts that were left out. */
 export function toToolsets(
   { tools, problems, unknown, notes }: ReadTools,
   commonOf: (namespace: string) => CommonToolset,

@@ -19,7 +19,7 @@ export interface ClientServers {
 }
 
 const TABLES = ["mcpServers", "servers"] as const;
-/** Folders of clients in a project; what they run, runs in the folder above. */
+/** Folders of clients in a project; their servers run in the folder above. */
 const CLIENT_FOLDERS: ReadonlySet<string> = new Set(
   ".vscode .cursor .claude .gemini .windsurf .qwen .codex .grok .copilot .github .zed .kiro .kilocode .kilo .roo .opencode .crush .amp .pi .fx".split(
     " ",
@@ -27,7 +27,7 @@ const CLIENT_FOLDERS: ReadonlySet<string> = new Set(
 );
 const SERVER_KEYS: ReadonlySet<string> = new Set([...KEYS.command, ...KEYS.url, ...KEYS.type]);
 
-/** The key of the servers, where a file of ours may have them as well; `servers` counts only where it is a table of servers. */
+/** Returns the key of servers that our own files may have as well. `servers` only counts if it is a table of servers. */
 export function clientTableOf(root: TableReader): (typeof TABLES)[number] | undefined {
   if (root.has("mcpServers")) return "mcpServers";
   const servers = root.peek("servers");
@@ -39,12 +39,12 @@ export function clientTableOf(root: TableReader): (typeof TABLES)[number] | unde
   return isServers ? "servers" : undefined;
 }
 
-/** The folder of the project whose client keeps its settings in `folder`. */
+/** Returns the folder of the project whose client keeps its settings in `folder`. */
 export function workspaceOf(folder: string): string {
   return CLIENT_FOLDERS.has(basename(folder)) ? dirname(folder) : folder;
 }
 
-/** The servers that a configuration has under the keys of other clients. */
+/** Returns the servers that a configuration has under the keys of other clients. */
 export function readClientServers(
   root: TableReader,
   context: ToolsetReadContext,
@@ -59,7 +59,7 @@ export function readClientServers(
 
 export type ServerOptions = Omit<ClientServerOptions, "variables" | "problems">;
 
-/** True where servers are at the place, not settings of another kind. */
+/** Whether the place holds servers, not settings of another kind. */
 export function hasServers(root: TableReader, { at, single }: ClientFormat): boolean {
   const [first = "", ...more] = at;
   const value = more.reduce<unknown>((table, key) => (isTable(table) ? Reflect.get(table, key) : undefined), root.peek(first));
@@ -77,7 +77,7 @@ export interface ServersContext {
   readonly options: ServerOptions;
 }
 
-/** The servers at the place of a format. Those that cannot be used have been reported. */
+/** Reads the servers at the place of a format, and reports those that cannot be used. */
 export function readServersAt(root: TableReader, format: ClientFormat, context: ServersContext): ClientServers {
   const { problems } = context.context;
   if (!context.options.imports) return readNamedServers(namedServers(root, format, problems), context);
@@ -86,7 +86,7 @@ export function readServersAt(root: TableReader, format: ClientFormat, context: 
   return { entries, notes: [...unreadable.found.flatMap(({ path, problem }) => leftOut(path, [{ path, text: problem }])), ...notes] };
 }
 
-/** A server that cannot be used does not keep an import from the others; in a configuration it is a problem. */
+/** Reads servers. One that cannot be used is only noted during an import; in a configuration it is a problem. */
 export function readNamedServers(servers: readonly NamedServer[], { context, options }: ServersContext): ClientServers {
   const entries: RegistryEntry[] = [];
   const notes: Note[] = [];
@@ -126,7 +126,7 @@ export function readNamedServers(servers: readonly NamedServer[], { context, opt
   return { entries, notes };
 }
 
-/** A name that a toolset can have, which no other server has. @param taken the names of all servers, and those that were made for them */
+/** Returns a valid and unique toolset name. @param taken the names of all servers, including generated ones */
 function toolsetNameOf(written: string, taken: Set<string>): string {
   const fitting = written
     .split(NAMESPACE_SEPARATOR)
@@ -141,8 +141,8 @@ function toolsetNameOf(written: string, taken: Set<string>): string {
 }
 
 /**
- * Why no engine can be made of a server whose variables have no values yet, for which a whole configuration would be refused; undefined for
- * one that may work.
+ * Returns why no engine could be made for a server, which would make the whole configuration invalid; undefined if it may work. Its variables have no
+ * values yet.
  */
 function unusableServer(server: McpConfig): string | undefined {
   try {
@@ -160,7 +160,7 @@ function unusableServer(server: McpConfig): string | undefined {
   }
 }
 
-/** With a digit for each variable, as a port may be one. */
+/** Replaces each variable by a digit, since it may be a port. */
 function filled(text: string): string {
   return text.replaceAll(/\$\{\w+\}/gu, "1");
 }
@@ -172,7 +172,7 @@ function leftOut(path: KeyPath, reasons: readonly Note[]): readonly Note[] {
 export interface NamedServer {
   readonly name: string;
   readonly server: TableReader;
-  /** The table that has the name as a key. */
+  /** The table in which the name is a key. */
   readonly place: TableReader;
 }
 

@@ -1,4 +1,4 @@
-/** Imports a file of the user's and finds the tools it exports. */
+/** Imports a user's module and finds the tools that it exports. */
 import { realpathSync, statSync } from "node:fs";
 import { extname, isAbsolute, join, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -12,12 +12,13 @@ import { plural } from "../../core/base/wording.ts";
 const ENDINGS = [".ts", ".mts", ".js", ".mjs"];
 
 /**
- * The tools of a module: every export, named or default, that is a tool, a list of tools or a toolset.
+ * Returns the tools of a module: every export, named or default, that is a tool, an array of tools or a toolset.
  *
- * Other exports are left alone, but for what lacks nothing of a tool except its `inputSchema`. A module exports either one toolset or tools. Importing runs the module.
+ * Other exports are ignored, except that a tool which only lacks an `inputSchema` is an error. A module exports either one toolset or tools.
+ * Importing runs the module.
  *
  * @param path relative to `folder`, and inside it once links are followed
- * @throws ToolError `invalid_config`, as the rest of "toolsets.NAME.path: …"
+ * @throws ToolError `invalid_config`, whose message continues "toolsets.NAME.path: …"
  */
 export async function moduleTools(path: string, folder: string): Promise<Partial<Toolset>> {
   const { tools, toolsets, names, unfinished } = sortOut(await moduleExports(path, folder));
@@ -38,10 +39,10 @@ export async function moduleTools(path: string, folder: string): Promise<Partial
 }
 
 /**
- * The exports of a module. Importing runs it, once in the life of the process.
+ * Returns the exports of a module. Importing runs it, once per process.
  *
  * @param path relative to `folder`, and inside it once links are followed
- * @throws ToolError `invalid_config`, as the rest of "key: …"
+ * @throws ToolError `invalid_config`, whose message continues "key: …"
  */
 export async function moduleExports(path: string, folder: string): Promise<object> {
   const file = moduleFile(path, folder);
@@ -52,14 +53,17 @@ export async function moduleExports(path: string, folder: string): Promise<objec
   }
 }
 
-/** Where Node runs no TypeScript, it says only that it does not know the extension. */
+/** Explains an import error. A Node version that does not run TypeScript only reports an unknown extension. */
 function whyNot(error: unknown): string {
   const said = describeThrown(error);
   if (systemCode(error) !== "ERR_UNKNOWN_FILE_EXTENSION" || !/"\.m?ts"/u.test(said)) return said;
   return "this Node does not run TypeScript. Use Node 22.18 or newer, or a JavaScript file.";
 }
 
-/** ` at tools.ts:3`: the first line of a file of this folder that the stack names, also for a syntax error in TypeScript; empty where it names none. */
+/**
+ * Returns the first line of a file in this folder that the stack names, as in ` at tools.ts:3`, also for a syntax error in TypeScript; empty if there
+ * is none.
+ */
 function placeIn(folder: string, error: unknown): string {
   const stack = error instanceof Error && typeof error.stack === "string" ? error.stack : "";
   const real = realpathSync(folder);
@@ -73,7 +77,7 @@ function placeIn(folder: string, error: unknown): string {
   return "";
 }
 
-/** Part of a URL as it is read; unchanged where it is no such part: a stack may say anything. */
+/** Decodes a part of a URL; returns it unchanged if it is malformed, because a stack may contain anything. */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
@@ -82,7 +86,7 @@ function decoded(part: string): string {
   }
 }
 
-/** The tools among the exports, those of toolsets included, and the functions by the names they are exported under. */
+/** Returns the tools among the exports, including those of toolsets, and the functions by their export names. */
 export function bindingsOf(exports: object): ReadonlyMap<string, Tool | ((input: never, context: ToolContext) => unknown)> {
   const { tools, toolsets } = sortOut(exports);
   const bindings = new Map<string, Tool | ((input: never, context: ToolContext) => unknown)>();
@@ -108,13 +112,13 @@ function sortOut(exports: unknown): {
   readonly tools: readonly Tool[];
   readonly toolsets: readonly Partial<Toolset>[];
   readonly names: readonly string[];
-  /** The name of what would be a tool, and has no `inputSchema`. */
+  /** The name of an export that lacks only an `inputSchema` to be a tool. */
   readonly unfinished: string | undefined;
 } {
   const tools = new Set<Tool>();
   const toolsets = new Set<Partial<Toolset>>();
   let unfinished: string | undefined;
-  const entries = Object.entries(Object(exports)).toSorted(([one], [other]) => (one < other ? -1 : 1)); // as every module namespace has them
+  const entries = Object.entries(Object(exports)).toSorted(([one], [other]) => (one < other ? -1 : 1)); // the order in which module namespaces list their exports
   for (const [, value] of entries) {
     for (const item of Array.isArray(value) ? (value as readonly unknown[]) : [value]) {
       if (isTool(item)) tools.add(item);

@@ -1,11 +1,15 @@
-/** The servers of a `server.json` of the MCP registry, in the words of the other clients. @see https://github.com/modelcontextprotocol/registry/blob/main/docs/reference/server-json/generic-server-json.md */
+/**
+ * Converts a `server.json` of the MCP registry to the keys of other clients.
+ *
+ * @see https://github.com/modelcontextprotocol/registry/blob/main/docs/reference/server-json/generic-server-json.md
+ */
 import type { KeyPath } from "../../documents/key-positions.ts";
 import type { Note } from "./client-formats.ts";
 import { isTable, type TableReader } from "../table-reader.ts";
 
 interface Runner {
   readonly command: string;
-  /** The arguments before those of the package. */
+  /** Returns the arguments before those of the package. */
   readonly args: (identifier: string, version: string, variables: readonly string[]) => readonly string[];
 }
 
@@ -31,16 +35,16 @@ const RUNNERS: ReadonlyMap<string, Runner> = new Map([
 export interface RegistryServer {
   readonly name: string;
   readonly path: KeyPath;
-  /** As `mcpServers` has it. */
+  /** The server in the form of `mcpServers`. */
   readonly server: object;
 }
 
-/** True for a document of the registry, or what its API wraps one in. */
+/** Whether this is a document of the registry, or the part that its API wraps. */
 export function isRegistryServer(root: TableReader): boolean {
   return typeof root.peek("name") === "string" && (Array.isArray(root.peek("packages")) || Array.isArray(root.peek("remotes")));
 }
 
-/** One server: the first package that can be started, else the first remote. */
+/** Returns one server: the first package that can be started, else the first remote. */
 export function registryServer(root: TableReader, notes: Note[]): RegistryServer | undefined {
   const name = (root.text("name") ?? "").split("/").at(-1) ?? "";
   const packages = root.has("packages") ? (root.tables("packages") ?? []) : [];
@@ -74,7 +78,7 @@ function remoteServer(table: TableReader, notes: Note[]): object {
   return { type: table.text("type"), url, headers: valuesOf(table, "headers", notes) };
 }
 
-/** Variables of the server, or headers: those without a value are read from the environment. */
+/** Returns the server's variables or headers. Those without a value are read from the environment. */
 function valuesOf(table: TableReader, key: string, notes: Note[]): Readonly<Record<string, string>> {
   const values: [name: string, value: string][] = [];
   for (const each of table.has(key) ? (table.tables(key) ?? []) : []) {
@@ -101,7 +105,7 @@ function argumentsOf(table: TableReader, key: string, notes: Note[]): readonly s
   });
 }
 
-/** `{api_key}`, which the client asks for, as the variable `${API_KEY}`. */
+/** Converts `{api_key}`, which the client asks for, to the variable `${API_KEY}`. */
 function withVariables(text: string): string {
   return text.replaceAll(/\{([\w-]+)\}/gu, (_, name: string) => `\${${variableOf(name)}}`);
 }

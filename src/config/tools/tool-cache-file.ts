@@ -1,4 +1,4 @@
-/** Keeps what servers listed in the user's cache folder, one file a server. */
+/** Keeps the tool lists of servers in the user's cache folder, one file per server. */
 import { createHmac } from "node:crypto";
 import { lstat, mkdir, open, readFile } from "node:fs/promises";
 import type { Stats } from "node:fs";
@@ -25,18 +25,18 @@ const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 const WRITABLE_BY_OTHERS = 0o022;
 
-/** `$XDG_CACHE_HOME/haft/tools`, or `~/.cache/haft/tools`. */
+/** Returns `$XDG_CACHE_HOME/haft/tools`, or `~/.cache/haft/tools`. */
 export function toolCacheFolder(environment: Environment = process.env): string {
   const given = environment["XDG_CACHE_HOME"] ?? "";
   return join(isWholePath(given) ? given : join(homeFolder(), ".cache"), "haft", "tools");
 }
 
 /**
- * A memory in files that only this user can read.
+ * Returns a tool memory in files that only this user can read.
  *
- * The name of a file is a keyed hash of what the server is known by, with a random salt of the folder's own, so that neither names nor
- * files tell a secret that is part of it. A list that cannot be kept whole, because tools hold functions or are not plain JSON, is not
- * kept at all. Both methods reject with what is wrong: a file of another user, damage, a folder that cannot be written.
+ * The name of a file is a keyed hash of the server's key, with a random salt per folder, so that neither names nor files reveal a secret that is part
+ * of the key. A list that is not plain JSON, for example because tools hold functions, is not kept. Both methods reject if a file belongs to another
+ * user or is damaged, or the folder cannot be written.
  */
 export function toolCacheFiles(folder: string): ToolMemory {
   let salt: Promise<string> | undefined;
@@ -72,7 +72,7 @@ export function toolCacheFiles(folder: string): ToolMemory {
 
 const REMOVE = "Remove it; it is written again.";
 
-/** Undefined for tools that would not come back as they are. */
+/** Returns undefined for tools that could not be restored exactly. */
 function toolsText(tools: readonly Tool[]): string | undefined {
   try {
     const { value, dropped } = copyJson(tools, LIMITS);
@@ -81,7 +81,7 @@ function toolsText(tools: readonly Tool[]): string | undefined {
     const text = `${JSON.stringify({ format: FORMAT, version: VERSION, tools: value })}\n`;
     return Buffer.byteLength(text) > MAX_BYTES ? undefined : text;
   } catch {
-    return undefined; // a function, or a tool that the registry puts aside: its server is started each time
+    return undefined; // a function, or a tool that the registry would disable: the server is started each time instead
   }
 }
 
@@ -106,7 +106,7 @@ function checkTool(value: JsonValue): Tool {
   return tool;
 }
 
-/** A cache that another user could have written is refused, because it describes tools. */
+/** Refuses a cache that another user could have written, because it describes tools. */
 function checkOwner(path: string, info: Stats): void {
   const isOurs = process.getuid === undefined || (info.uid === process.getuid() && (info.mode & WRITABLE_BY_OTHERS) === 0);
   if (info.isFile() && isOurs) return;
@@ -122,7 +122,7 @@ async function statOf(path: string): Promise<Stats | undefined> {
   }
 }
 
-/** The salt of a folder, made with the first file. */
+/** Returns the salt of a folder, which is created with the first file. */
 async function readSalt(folder: string): Promise<string> {
   const path = join(folder, "salt");
   await mkdir(folder, { recursive: true, mode: FOLDER_MODE });

@@ -1,4 +1,4 @@
-/** Reads a file of tools: in any of its shapes, each tool for itself. */
+/** Reads a file of tools in any of its shapes, each tool separately. */
 import { addTo } from "../../core/base/add-to.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 import { ToolError, operatorText } from "../../core/error.ts";
@@ -15,34 +15,34 @@ import { looksLikeTool, toolFromFile } from "./tool-from-file.ts";
 
 export const TOOL_FILE_ENDINGS: readonly DocumentEnding[] = [".yaml", ".yml", ".json"];
 
-/** Where tools belong that do not say it themselves. */
+/** The namespace of tools that do not name one. */
 export interface NamespaceOptions {
-  /** Wins over what the file says, but not over what a tool says. */
+  /** Wins over the namespace of the file, but not over that of a tool. */
   readonly namespace?: string | undefined;
-  /** Where neither says anything. */
+  /** The namespace if neither names one. */
   readonly otherwise: string;
 }
 
 export interface ReadTools {
-  /** By namespace, both in the order of the file. Tools of one name differ in their input schemas. */
+  /** By namespace, both in the order of the file. Tools with the same name have different input schemas. */
   readonly tools: ReadonlyMap<string, readonly Tool[]>;
-  /** Tools that were left out, each with place and reason. */
+  /** Tools that were left out, each with its place and reason. */
   readonly problems: readonly string[];
-  /** Keys of those that were read which say nothing here. */
+  /** Unknown keys of the tools that were read. */
   readonly unknown: readonly string[];
-  /** Type words that were changed in those that were read. */
+  /** Type names that were replaced in the tools that were read. */
   readonly notes: readonly string[];
 }
 
 const MAX_BYTES = 16 * 1024 * 1024;
-/** Places are reported for a key of a tool, not for what its schema holds. */
+/** Places are recorded for the keys of a tool, but not within its schemas. */
 const LIMITS: YamlLimits = { maxTokens: 1_000_000, maxDepth: 64, maxAliases: 1_000, maxNodes: 1_000_000, positionDepth: 4 };
 
 /**
- * The tools of a YAML or JSON file: a list of them, a table of them by name, a table of lists by namespace, or
- * `{namespace, tools: […]}`.
+ * Reads the tools of a YAML or JSON file: an array of them, an object of them by name, an object of arrays by namespace, or `{namespace, tools:
+ * […]}`.
  *
- * @throws ToolError `invalid_config` when the file cannot be read, or no tool in it can
+ * @throws ToolError `invalid_config` if the file or all of its tools cannot be read
  */
 export async function readToolFile(path: string, options: NamespaceOptions): Promise<ReadTools> {
   const parsed = await readDocument({
@@ -56,7 +56,7 @@ export async function readToolFile(path: string, options: NamespaceOptions): Pro
   return toolsOf(parsed, path, options);
 }
 
-/** @throws ToolError `invalid_config` when no tool in it can be read */
+/** @throws ToolError `invalid_config` if no tool in it can be read */
 function toolsOf({ value, positions }: ParsedFile, file: string, options: NamespaceOptions): ReadTools {
   const foreign = isTable(value) && isWrapped(Object.entries(value)) ? undefined : foreignDocument(value);
   if (foreign !== undefined)
@@ -66,7 +66,7 @@ function toolsOf({ value, positions }: ParsedFile, file: string, options: Namesp
   return collector.finish();
 }
 
-/** The tools of a list in another file. */
+/** Returns the tools of an array in another file. */
 export function toolsOfList(list: readonly unknown[], path: KeyPath, from: { readonly problems: Problems } & NamespaceOptions): ReadTools {
   const collector = new ToolCollector(from.problems, from);
   collector.readList(list, path, undefined);
@@ -77,7 +77,7 @@ class ToolCollector {
   readonly #problems: Problems;
   readonly #options: NamespaceOptions;
   readonly #tools = new Map<string, Tool[]>();
-  /** By namespace and name. */
+  /** Tools by namespace and name. */
   readonly #families = new Map<string, Map<string, Family>>();
   readonly #unknown: string[] = [];
   readonly #notes: string[] = [];
@@ -149,10 +149,10 @@ class ToolCollector {
   }
 }
 
-/** The keys that are allowed next to an array of tools: also in the saved answer of an MCP server. */
+/** The keys that are allowed next to an array of tools, including those of a saved response of an MCP server. */
 const WRAPPER_WORDS: ReadonlySet<string> = new Set(["tools", "namespace", "description", "version", "nextCursor", "_meta", "$schema"]);
 
-/** `{namespace, tools: […]}`, and no namespace that is called "tools" among others. */
+/** Whether the file is `{namespace, tools: […]}`, and not a table of namespaces of which one is called "tools". */
 function isWrapped(entries: readonly (readonly [string, unknown])[]): boolean {
   const hasTools = entries.some(([key, item]) => key === "tools" && Array.isArray(item));
   return hasTools && entries.every(([key, item]) => key === "tools" || WRAPPER_WORDS.has(key) || typeof item !== "object" || item === null);
@@ -168,14 +168,14 @@ function whatItIsNot(item: unknown): string {
   return "is neither an array of tools nor a tool: it has no description and no parameters.";
 }
 
-/** Tools of one name. */
+/** The tools with one name. */
 interface Family {
   readonly first: Tool;
-  /** The fingerprints of their input schemas, once there is a second. */
+  /** The fingerprints of their input schemas; empty until there is a second tool. */
   readonly schemas: Set<string | undefined>;
 }
 
-/** True for a tool whose input schema one of its name has already; one that has another joins them. */
+/** Whether a tool with the same name has the same input schema. If not, adds its schema to the family. */
 function isRepeated(tool: Tool, { first, schemas }: Family): boolean {
   if (tool === first) return false;
   if (schemas.size === 0) schemas.add(fingerprintOf(first));
@@ -185,7 +185,7 @@ function isRepeated(tool: Tool, { first, schemas }: Family): boolean {
   return isThere;
 }
 
-/** Undefined for a schema that cannot be hashed: it is equal to no other, and the registry puts its tool aside. */
+/** Undefined for a schema that cannot be hashed: it equals no other, and the registry disables its tool. */
 function fingerprintOf({ inputSchema }: Tool): string | undefined {
   try {
     return schemaFingerprint(inputSchema);

@@ -1,4 +1,4 @@
-/** Makes a tool of one definition in a file, whichever of the common shapes it has. */
+/** Makes a tool from one definition in a file, in any of the common shapes. */
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
@@ -12,33 +12,32 @@ import { unknownKey } from "../near-key.ts";
 
 export interface ToolFromFile {
   readonly tool: Tool;
-  /** The namespace in the definition itself. */
+  /** The namespace in the definition. */
   readonly namespace: string | undefined;
-  /** Type words that were changed, one line each. */
+  /** Type names that were replaced, one line each. */
   readonly notes: readonly string[];
-  /** The first of the keys that say nothing here, one line each. */
+  /** The first unknown keys, one line each. */
   readonly unknown: readonly string[];
 }
 
-/** The names of a schema: ours and MCP's, Anthropic's, OpenAI's and fms-dgt's, that of descriptors. */
+/** The keys of an input schema: ours and MCP's, Anthropic's, OpenAI's and fms-dgt's, that of descriptors. */
 const INPUT_WORDS = ["inputSchema", "input_schema", "parameters", "arguments"];
 const OUTPUT_WORDS = ["outputSchema", "output_schema", "output_parameters", "returns"];
 const OWN_WORDS = ["name", "namespace", "description", "effects", "concurrency_safe", "metadata", "cache", "environment", ...PLAIN_FIELDS];
-/** Of tools of the Evennia AI assistant, for `cache`. */
+/** The keys of the Evennia AI assistant's tools for `cache`. */
 const CACHE_WORDS = ["cacheable", "cache_scope", "cache_ttl"];
-/** The keys that other systems write next to them, and that have no meaning here. */
+/** Keys that other systems write and that have no meaning here. */
 const OTHER_WORDS = ["type", "strict", "annotations", "_meta", "icons", "execution", "cache_control", "$schema"];
 const MAX_UNKNOWN = 20;
 const SUGGESTED = ["inputSchema", "outputSchema", ...OWN_WORDS];
 const KNOWN: ReadonlySet<string> = new Set([...INPUT_WORDS, ...OUTPUT_WORDS, ...OWN_WORDS, ...CACHE_WORDS, ...OTHER_WORDS]);
 
 /**
- * Reads `{name, description, parameters}`, the OpenAI shapes, the MCP one, and our own with `effects` as data.
+ * Reads `{name, description, parameters}`, the shapes of OpenAI and MCP, and our own with `effects` as data.
  *
- * Type words that JSON Schema does not have (`dict`, `float`) become those it has. An output schema of `{}` says nothing. MCP's hints only
- * add caution.
+ * Type names that JSON Schema does not have (`dict`, `float`) are replaced. An output schema of `{}` is ignored. MCP's hints can only add caution.
  *
- * @param key the name of a tool that says none itself
+ * @param key the name of a tool that has none
  * @throws ToolError saying what is wrong with the definition
  */
 export function toolFromFile(value: unknown, key?: string): ToolFromFile {
@@ -61,12 +60,12 @@ export function toolFromFile(value: unknown, key?: string): ToolFromFile {
   };
 }
 
-/** True for a table that says anything a tool says. */
+/** Whether the table has any key that is specific to tools. */
 export function looksLikeTool(value: object): boolean {
   return [...INPUT_WORDS, "description", "function"].some((word) => Object.hasOwn(value, word));
 }
 
-/** The same in the words of `toolFromJson`. */
+/** Converts the definition to the keys of `toolFromJson`. */
 function canonical(fields: object, key: string | undefined, notes: string[]): Readonly<Record<string, unknown>> {
   const input = schemaOf(fields, INPUT_WORDS, notes);
   const output = schemaOf(fields, OUTPUT_WORDS, notes);
@@ -121,7 +120,7 @@ function asTable(value: unknown, what: string): object {
   throw wrong(`${what} must be an object with a name, a description and parameters, not ${kindOf(value)}.`);
 }
 
-/** Null is as good as nothing. */
+/** Treats null as missing. */
 function own(table: object, key: string): unknown {
   return Object.hasOwn(table, key) ? (Reflect.get(table, key) ?? undefined) : undefined;
 }

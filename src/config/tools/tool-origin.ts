@@ -1,4 +1,4 @@
-/** Where the tools of a configuration come from, and whose they are. */
+/** The origin of the tools of a configuration, and whether it is a third party. */
 import { hash } from "node:crypto";
 import { DEFAULT_NAMESPACE } from "../../core/call.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
@@ -6,30 +6,30 @@ import { copyJson, isJsonObject, type JsonValue } from "../../core/base/json.ts"
 import { routedOf, type HaftConfig } from "../haft-config.ts";
 import type { Environment } from "../variables.ts";
 
-/** The facts that a lock compares of one toolset of a configuration. */
+/** The facts about a toolset of a configuration that a lock compares. */
 export interface ToolOrigin {
-  /** Its tools are described by a third party: an MCP server, an OpenAPI document. Never so for one that is switched off. */
+  /** Whether its tools are described by a third party: an MCP server, an OpenAPI document. False for a disabled toolset. */
   readonly isThirdParty: boolean;
   /** See `sourceHash`. */
   readonly source: string | undefined;
 }
 
-/** By name of the toolset, in the order of the file, whatever part of it they are in. */
+/** Returns the origins by the name of the toolset, in the order of the file, from all of its tables. */
 export function toolOrigins(config: HaftConfig): ReadonlyMap<string, ToolOrigin> {
   const origins = new Map<string, ToolOrigin>();
   for (const { path, namespace, toolset } of routedOf(config)) {
     const name = path[0] === "toolsets" ? String(path[1]) : (namespace ?? DEFAULT_NAMESPACE);
-    if (origins.get(name)?.isThirdParty === true) continue; // it is one of several entries, and another is not third-party
+    if (origins.get(name)?.isThirdParty === true) continue; // the name has several entries, and an earlier one is third-party
     const isThirdParty = toolset.enabled && (toolset.type === "mcp" || toolset.type === "openapi");
     origins.set(name, { isThirdParty, source: sourceHash(toolset) });
   }
   return origins;
 }
 
-/** The keys of a toolset's table that decide whom it talks to. */
+/** The keys of a toolset's table that decide which program or server it uses. */
 const ORIGIN = ["command", "args", "url", "path", "document", "transport"];
 
-/** The SHA-256 of command and arguments, or of the address, in hex; undefined where a toolset has neither. */
+/** Returns the SHA-256 of command and arguments, or of the address, in hex; undefined if a toolset has neither. */
 export function sourceHash(config: object): string | undefined {
   const origin: Record<string, JsonValue> = {};
   for (const key of ORIGIN) {
@@ -40,7 +40,7 @@ export function sourceHash(config: object): string | undefined {
   return hash("sha256", canonicalJson(origin));
 }
 
-/** An environment in which each variable that is set holds its own name, as it is written: `${NAME}`. */
+/** Returns an environment in which the value of each set variable is its own reference: `${NAME}`. */
 export function variableNames(environment: Environment): Environment {
   return Object.fromEntries(
     Object.entries(environment)

@@ -1,4 +1,4 @@
-/** Notices a command that would fetch and run whatever version of a package is newest. */
+/** Detects commands that would fetch and run the newest version of a package. */
 import { statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { RegistryEntry } from "../tables/registry-config.ts";
@@ -33,14 +33,14 @@ const RUNNERS: ReadonlyMap<string, Runner> = new Map([
   ["pipx", PYTHON],
 ]);
 
-/** Programs that run a package of the folder's own project where it has one, and fetch nothing then. */
+/** Programs that run an installed package of the project if there is one, and then fetch nothing. */
 const LOCAL_FIRST: ReadonlySet<string> = new Set(["npx", "bunx"]);
 
 /**
- * A warning for `npx -y some-server` and its like; undefined for an exact version, a local path, a package that is installed, or any
- * other command.
+ * Returns a warning for commands such as `npx -y some-server`; undefined for an exact version, a local path, an installed package, or any other
+ * command.
  *
- * @param isInstalled whether a package is installed in the folder that the command is started in, or in one above
+ * @param isInstalled whether a package is installed in the folder where the command is started, or in one above
  */
 export function floatingVersion(
   command: string,
@@ -70,7 +70,7 @@ function unversioned(name: string): string {
   return name.replace(/(?<=.)(?:@|==).*$/su, "");
 }
 
-/** A warning for each enabled server that such a command starts. @param folder that of the configuration */
+/** Returns a warning for each enabled server that is started by such a command. @param folder the folder of the configuration */
 export function floatingVersions(entries: readonly RegistryEntry[], folder: string): readonly Note[] {
   return entries.flatMap(({ path, toolset }) => {
     if (toolset.type !== "mcp" || !toolset.enabled || toolset.command === undefined) return [];
@@ -79,7 +79,7 @@ export function floatingVersions(entries: readonly RegistryEntry[], folder: stri
   });
 }
 
-/** As npm looks for packages: in the folder itself, then in each one above it. */
+/** Searches for a package like npm: in the folder itself, then in each one above it. */
 function isInstalled(folder: string, packageName: string): boolean {
   if (!/^(?:@[\w.-]+\/)?[\w.-]+$/u.test(packageName)) return false;
   for (let at = folder; ; at = dirname(at)) {

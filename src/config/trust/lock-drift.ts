@@ -1,4 +1,4 @@
-/** The changes since tools were pinned, toolset by toolset. */
+/** The changes since tools were pinned, by toolset. */
 import { isJsonObject } from "../../core/base/json.ts";
 import type { Tool } from "../../core/tool.ts";
 import { definitionDiff } from "../../trust/definition-diff.ts";
@@ -7,10 +7,10 @@ import type { LockData, PinnedTool, PinnedToolset, ServerClaim } from "../../tru
 import { quoted } from "../../core/base/visible-text.ts";
 import { readDefinition } from "../../schema/definition-fingerprint.ts";
 
-/** A toolset as it is now. */
+/** The current state of a toolset. */
 export interface SeenToolset {
   readonly name: string;
-  /** SHA-256 over where its tools come from. */
+  /** SHA-256 over the origin of its tools. */
   readonly source: string | undefined;
   readonly tools: readonly Tool[];
 }
@@ -19,30 +19,30 @@ export type DriftState = "new" | "changed" | "removed" | "same";
 
 export interface ToolDrift {
   readonly name: string;
-  /** `unreadable`: it cannot be pinned, and stays blocked while its toolset is. */
+  /** `unreadable`: the tool cannot be pinned, so it stays blocked while its toolset is pinned. */
   readonly state: DriftState | "unreadable";
-  /** One line for each difference of one that has changed; what is wrong with one that is unreadable. */
+  /** One line for each difference of a changed tool, or for each problem of an unreadable one. */
   readonly details: readonly string[];
 }
 
 export interface ToolsetDrift {
   readonly toolset: string;
-  /** Of the toolset as a whole: `changed` when anything in it is. */
+  /** The state of the whole toolset: `changed` if anything in it has changed. */
   readonly state: DriftState;
   /** Notes on a changed source or server. */
   readonly notes: readonly string[];
-  /** By name. */
+  /** Sorted by name. */
   readonly tools: readonly ToolDrift[];
 }
 
 export interface LockDrift {
-  /** False when the lock says exactly what there is. */
+  /** False if the lock matches the current state exactly. */
   readonly drifted: boolean;
-  /** By name. */
+  /** Sorted by name. */
   readonly toolsets: readonly ToolsetDrift[];
 }
 
-/** @param removed names of pinned toolsets that are no longer there */
+/** Compares a lock with the current toolsets. @param removed names of pinned toolsets that no longer exist */
 export function lockDrift(lock: LockData, seen: readonly SeenToolset[], removed: readonly string[] = []): LockDrift {
   const toolsets = [
     ...seen.map((toolset) => toolsetDrift(lock.toolsets.get(toolset.name), toolset)),
@@ -51,7 +51,7 @@ export function lockDrift(lock: LockData, seen: readonly SeenToolset[], removed:
   return { drifted: toolsets.some(({ state }) => state !== "same"), toolsets };
 }
 
-/** The lock with these toolsets as they are now and without those that were removed; the others stay as they are. */
+/** Returns the lock with these toolsets in their current state and without removed ones. Other toolsets are unchanged. */
 export function relock(lock: LockData, seen: readonly SeenToolset[], removed: readonly string[] = []): LockData {
   const toolsets = new Map(lock.toolsets);
   for (const name of removed) toolsets.delete(name);
@@ -59,7 +59,7 @@ export function relock(lock: LockData, seen: readonly SeenToolset[], removed: re
   return { toolsets };
 }
 
-/** Tools that cannot be pinned are left out, so that they stay blocked. */
+/** Pins a toolset. Tools that cannot be pinned are left out, so that they stay blocked. */
 export function pinToolset({ source, tools }: SeenToolset): PinnedToolset {
   const pinned = tools.filter((tool) => readDefinition(tool).faults.length === 0).map(pinTool);
   return { source, server: serverOf(tools), tools: pinned.toSorted(comparePinned) };
@@ -88,7 +88,7 @@ function toolDrifts(pinned: readonly PinnedTool[], tools: readonly Tool[]): read
   return names.flatMap((name) => familyDrift(name, before.get(name) ?? [], after.get(name) ?? []));
 }
 
-/** Compares the tools of one name: several only where a toolset has overloads. */
+/** Compares the tools with one name; there are several only if a toolset has overloads. */
 function familyDrift(name: string, before: readonly PinnedTool[], after: readonly Tool[]): readonly ToolDrift[] {
   const left = [...before];
   const drifts: ToolDrift[] = [];
@@ -111,7 +111,7 @@ function familyDrift(name: string, before: readonly PinnedTool[], after: readonl
   return [...drifts, ...left.map((): ToolDrift => ({ name, state: "removed", details: [] }))];
 }
 
-/** The server's name for itself, as its tools carry it. */
+/** Returns the server's name for itself, from the metadata of its tools. */
 function serverOf(tools: readonly Tool[]): ServerClaim | undefined {
   const server = tools[0]?.metadata?.["server"];
   if (!isJsonObject(server)) return undefined;

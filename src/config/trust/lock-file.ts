@@ -19,17 +19,17 @@ const VERSION = 1;
 const MAX_BYTES = 128 * 1024 * 1024;
 const LIMITS = { maxDepth: 160, maxNodes: 10_000_000, maxChars: MAX_BYTES };
 
-/** `haft.lock` in the folder of a configuration file. */
+/** Returns the path of `haft.lock` in the folder of a configuration file. */
 export function lockPath(configPath: string): string {
   checkText(configPath, "lockPath()", "the path of a configuration file");
   return join(dirname(configPath), "haft.lock");
 }
 
 /**
- * Reads a lock; undefined when there is no such file.
+ * Reads a lock; undefined if there is no such file.
  *
- * @throws ToolError `invalid_config` naming the place for a file that is damaged, of another format or version, or whose fingerprints
- * are not those of the definitions next to them
+ * @throws ToolError `invalid_config` naming the place, for a file that is damaged, has another format or version, or has fingerprints that do not
+ * match the definitions next to them
  */
 export async function readLock(path: string): Promise<LockData | undefined> {
   checkText(path, "readLock()", "the path of a lock file");
@@ -44,7 +44,7 @@ export async function readLock(path: string): Promise<LockData | undefined> {
   return parseLock(text, path);
 }
 
-/** @param path for messages. @throws ToolError as `readLock` does */
+/** @param path for messages. @throws ToolError like `readLock` */
 export function parseLock(text: string, path: string): LockData {
   let value: JsonValue;
   try {
@@ -55,12 +55,12 @@ export function parseLock(text: string, path: string): LockData {
   return new LockReader(path).read(value);
 }
 
-/** Writes the lock whole or not at all. @throws ToolError `store_failed` */
+/** Writes the lock atomically. @throws ToolError `store_failed` */
 export async function writeLock(path: string, lock: LockData): Promise<void> {
   await replaceFile(path, lockText(lock));
 }
 
-/** The text of a lock: sorted, one tool a block, the same for the same tools on every machine, and no character in it invisible. */
+/** Returns the text of a lock: sorted, one block per tool, the same for the same tools on every machine, without invisible characters. */
 export function lockText(lock: LockData): string {
   const toolsets = [...lock.toolsets].toSorted(([one], [other]) => compareText(one, other));
   const value = {

@@ -1,13 +1,13 @@
-/** The files of a configuration: a model that could change them would give itself rights. */
+/** The files of a configuration. A model that could change them could give itself rights. */
 import { basename, resolve } from "node:path";
 import { routedOf } from "../haft-config.ts";
 import type { LoadedConfig } from "../load-config.ts";
 import type { McpServer } from "../toolset/mcp.ts";
 
-/** The endings of the files that SQLite keeps next to its own. */
+/** The endings of a SQLite database and the files that SQLite keeps next to it. */
 const STORE_ENDINGS = ["", "-wal", "-shm", "-journal"];
 
-/** The absolute paths of its file, of its lock and its store, and of the code and documents that it names, whether they exist or not. */
+/** Returns the absolute paths of the configuration file, its lock, its store, and the code and documents that it names, whether they exist or not. */
 export function ownPaths(loaded: LoadedConfig): readonly string[] {
   const { config, folder, path } = loaded;
   const named: string[] = [basename(path), "haft.lock", ...config.extensions];
@@ -29,11 +29,11 @@ export function ownPaths(loaded: LoadedConfig): readonly string[] {
   return [...files, ...programs];
 }
 
-/** Matches code among the arguments of a command, also behind an option: `--import=./hook.mjs`. */
+/** Matches code files among the arguments of a command, also in the value of an option: `--import=./hook.mjs`. */
 const CODE =
   /\.(?:[cm]?[jt]sx?|py[wz]?|rb|pl|php|lua|sh|bash|zsh|fish|ps1|bat|cmd|exe|jar|wasm|r|jl|exs?|csx?|fsx|go|rs|swift|scala|kts?|groovy)$/iu;
 
-/** A program in a folder, and the scripts that it is given. Data among its arguments is not part of the configuration. */
+/** Returns the paths of a server's program and of the scripts among its arguments. Data files are not part of the configuration. */
 function programPaths(server: McpServer, folder: string): readonly string[] {
   if (server.command === undefined) return [];
   const { command, args, cwd = "." } = server;

@@ -1,12 +1,12 @@
-/** The rights of a server beyond those that servers have by themselves. */
+/** The rights of a server beyond the default ones. */
 import { canonicalAddress, isPublicAddress } from "../../net/public-address.ts";
 
-/** A key, and what it allows. */
+/** A key, and the right that it gives. */
 export type Right = readonly [key: string, what: string];
 
-/** The keys of a server that take caution away, in a configuration as in a descriptor. */
+/** Returns the rights that keys of a server in a configuration or descriptor give. */
 export function serverRights(server: object): readonly Right[] {
-  const { allowPrivate, verifyTls, trustAnnotations, trustExtensions, effects = {} } = server as ServerKeys; // each is looked at below
+  const { allowPrivate, verifyTls, trustAnnotations, trustExtensions, effects = {} } = server as ServerKeys; // each is checked below
   return [
     ...addressRights(server),
     ...privateRights(allowPrivate),
@@ -21,7 +21,7 @@ export function serverRights(server: object): readonly Right[] {
   ];
 }
 
-/** The right that a key gives where it is set so; none otherwise. */
+/** Returns the right that a key gives, or none if it is not given. */
 export function rightIf(isGiven: boolean, key: string, what: string): readonly Right[] {
   return isGiven ? [[key, what]] : [];
 }
@@ -30,7 +30,7 @@ export function privateRights(allowPrivate: readonly string[] = []): readonly Ri
   return rightIf(allowPrivate.length > 0, "allowPrivate", `reaches private addresses: ${allowPrivate.join(", ")}`);
 }
 
-/** A private address that is written as it is needs no `allowPrivate`: naming it is the same right. */
+/** A private address that is written out needs no `allowPrivate`, so it counts as the same right. */
 function addressRights(server: object): readonly Right[] {
   return ["url", "baseUrl", "document"].flatMap((key) => {
     const address: unknown = Reflect.get(server, key);
@@ -39,7 +39,7 @@ function addressRights(server: object): readonly Right[] {
   });
 }
 
-/** The host of an address that neither is public, as far as that shows, nor this machine. */
+/** Returns the host of an address that is known to be neither public nor this machine. */
 function privateHost(address: string): string | undefined {
   if (!/^https?:/iu.test(address) || !URL.canParse(address) || isLoopback(address)) return undefined;
   const { hostname } = new URL(address);
@@ -47,7 +47,7 @@ function privateHost(address: string): string | undefined {
   return literal === undefined || isPublicAddress(literal) ? undefined : hostname;
 }
 
-/** @param address of http or https */
+/** @param address an http or https address */
 export function isLoopback(address: string): boolean {
   const { hostname } = new URL(address);
   if (hostname === "localhost" || hostname.endsWith(".localhost")) return true;

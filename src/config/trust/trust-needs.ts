@@ -1,6 +1,6 @@
 /**
- * The reasons for which a configuration must be trusted: servers that it starts, code that it imports, data that it gives away, and rights beyond
- * those that tools have by themselves.
+ * The reasons why a configuration must be trusted: servers that it starts, code that it imports, data that it sends, and rights beyond the default
+ * ones of tools.
  */
 import { hash } from "node:crypto";
 import { jsonPath } from "../../core/base/json.ts";
@@ -17,17 +17,17 @@ import { widenedRights, type WidenedRight } from "./widened-rights.ts";
 export interface TrustNeeds {
   /** The programs that are started, one line each, in the order of the file, without the values of variables. */
   readonly starts: readonly string[];
-  /** Which variables, keys and conversations are sent to servers, one line each. */
+  /** The variables, keys and conversations that are sent to servers, one line each. */
   readonly sends: readonly string[];
-  /** Which limits of tools are loosened, one line each. */
+  /** The limits of tools that are loosened, one line each. */
   readonly widens: readonly string[];
-  /** SHA-256 of the configuration and of those descriptors that need trust, in hex: what the user has seen. */
+  /** SHA-256 of the configuration and of the descriptors that need trust, in hex: identifies what the user has seen. */
   readonly digest: string;
   /** The digests of these descriptors. */
   readonly descriptors: ReadonlySet<string>;
 }
 
-/** Reads the descriptors that the configuration names, and starts nothing. */
+/** Collects the reasons, including those of descriptors that the configuration names. Nothing is started. */
 export async function trustNeeds(loaded: LoadedConfig): Promise<TrustNeeds> {
   const { config, redact, sent, digest } = loaded;
   const starts: string[] = [];
@@ -77,7 +77,7 @@ async function descriptorsOf(toolset: ToolsetConfig, { folder, environment, conf
     const allowedInPaths = new Set(config.allowVariables);
     return await descriptorsToTrust(filePath(toolset.path, folder), { environment, allowedInPaths });
   } catch (thrown: unknown) {
-    if (thrown instanceof ToolError) return []; // opening says what is wrong with the path
+    if (thrown instanceof ToolError) return []; // opening reports the problem of the path
     throw thrown;
   }
 }

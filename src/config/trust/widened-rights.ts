@@ -1,4 +1,4 @@
-/** The rights that a configuration gives tools and models beyond those that they have by themselves. */
+/** The rights that a configuration gives tools and models beyond the default ones. */
 import { shownUrl } from "../../store/postgres/postgres-settings.ts";
 import { resolve } from "node:path";
 import type { KeyPath } from "../../documents/key-positions.ts";
@@ -18,7 +18,7 @@ import type { SandboxConfig } from "../toolset/sandbox.ts";
 import type { PythonConfig, ShellConfig } from "../toolset/shell.ts";
 import { outsideLine, sentLine } from "./trust-lines.ts";
 
-/** One key, and what it allows. */
+/** A key, and the right that it gives. */
 export interface WidenedRight {
   readonly path: KeyPath;
   readonly what: string;
@@ -26,11 +26,11 @@ export interface WidenedRight {
 
 export interface WidenedRights {
   readonly widens: readonly WidenedRight[];
-  /** Conversations and keys that go to another place than the provider's own. */
+  /** Conversations and keys that are sent elsewhere than to the provider's own address. */
   readonly sends: readonly WidenedRight[];
 }
 
-/** Every right that the enabled parts of a configuration give away, in the order of its tables. */
+/** Returns the rights that the enabled parts of a configuration give, in the order of its tables. */
 export function widenedRights({ config, folder }: LoadedConfig): WidenedRights {
   const widens: WidenedRight[] = [];
   for (const { path, toolset } of routedOf(config)) {
@@ -75,7 +75,7 @@ function webRights({ allowPrivate, search }: WebConfig): readonly Right[] {
   return [...privateRights(allowPrivate), ...rightIf(search?.url !== undefined, "search", `sends searches to ${search?.url}`)];
 }
 
-/** Variables such as `LD_PRELOAD` and `NODE_OPTIONS` decide which code a program runs. */
+/** Any environment variable counts, since `LD_PRELOAD` or `NODE_OPTIONS` decide which code a program runs. */
 function variableRights(env: Readonly<Record<string, string>>): readonly Right[] {
   const names = Object.keys(env);
   return rightIf(names.length > 0, "env", `sets variables of the programs that it runs: ${names.join(", ")}`);
@@ -95,7 +95,7 @@ function sensitiveRights(who: "tools" | "them", allowSensitive: readonly string[
   return rightIf(allowSensitive.length > 0, "allowSensitive", what);
 }
 
-/** A model that runs programs does more than call tools, in a sandbox as well. */
+/** Running programs is a right of its own, even in a sandbox. */
 function programRights(config: ShellConfig | PythonConfig, folder: string): readonly Right[] {
   const { type, root, sandbox } = config;
   const interpreter = config.type === "shell" ? config.shell : config.python;
@@ -113,7 +113,7 @@ function outsidePaths(paths: readonly string[], key: string, folder: string): re
   return resolved.flatMap((path) => rightIf(liesOutside(folder, path), key, outsideLine(path)));
 }
 
-/** The rights of programs in a sandbox beyond its own folder. */
+/** Returns the rights of programs in a sandbox beyond its own folder. */
 function sandboxRights({ network, read = [], write = [], allowSensitive }: SandboxConfig, folder: string): readonly Right[] {
   return [
     ...rightIf(network === true, "network", "lets them reach the network"),
@@ -140,7 +140,7 @@ function engineRights(engine: EngineConfig, folder: string): readonly Right[] {
   }
 }
 
-/** Those of these keys that name a file outside the folder of the configuration. */
+/** Returns a right for each of the keys that names a file outside the folder of the configuration. */
 function outsideRights(table: object, keys: readonly string[], folder: string): readonly Right[] {
   return keys.flatMap((key) => {
     const value: unknown = Reflect.get(table, key);
@@ -180,7 +180,7 @@ function ownRights(config: HaftConfig, folder: string): readonly WidenedRight[] 
   ];
 }
 
-/** The rights that keys of the table at `path` give. */
+/** Prefixes the keys of rights with the path of their table. */
 function below(path: KeyPath, rights: readonly Right[]): readonly WidenedRight[] {
   return rights.map(([key, what]) => ({ path: [...path, key], what }));
 }
@@ -210,12 +210,12 @@ function telemetryRights({ telemetry }: HaftConfig): readonly WidenedRight[] {
   );
 }
 
-/** Another address gets what is said, and the key; a key that is not the provider's own is a variable that the file chose. */
+/** Another address receives the conversation and the key. An API key that is not the provider's own is a variable that the file chose. */
 function modelRights({ name, baseUrl, apiKey }: ModelConfig, path: KeyPath): readonly WidenedRight[] {
   const provider = name.slice(0, Math.max(0, name.indexOf("/")));
   const own = findProvider(provider)?.provider.keyVariables ?? [];
   const elsewhere = baseUrl !== undefined && !isLoopback(baseUrl);
-  const variable = apiKey?.slice("env:".length); // what `readKey` lets through begins so
+  const variable = apiKey?.slice("env:".length); // `readKey` only accepts values that begin with `env:`
   const place = elsewhere ? new URL(baseUrl).origin : "";
   const isChosen = variable !== undefined && (elsewhere || !own.includes(variable));
   return below(path, [

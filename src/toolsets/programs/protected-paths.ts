@@ -22,7 +22,10 @@ const PASSED_OVER: ReadonlySet<string> = new Set(["node_modules", ".venv", "venv
 /** Folders that are searched for credentials only: they hold thousands of copies of files such as `package.json`. */
 const COPIES: ReadonlySet<string> = new Set(["vendor", "target", "dist", "build"]);
 const MAX_DEPTH = 3;
-/** Folders of version control, which are not searched: their many folders hold no files that a person has named. */
+/**
+ * Folders of version control. Unless allowed, they are protected as a whole and not searched: their many folders hold no files that a person has
+ * named.
+ */
 const OWN_FILES: ReadonlySet<string> = new Set([".git", ".hg", ".svn"]);
 const MAX_ENTRIES = 200_000;
 /** Maximum number of exceptions. Each is a mount, and an open file while the program runs. */
@@ -166,7 +169,7 @@ function openAsItIs(path: string): { readonly fd: number; readonly isFolder: boo
     const info = fstatSync(fd);
     if (!info.isSymbolicLink() && readlinkSync(`/proc/self/fd/${fd}`) === path) return { fd, isFolder: info.isDirectory() };
   } catch (thrown: unknown) {
-    if (!GONE.has(systemCode(thrown))) throw CLOSED.has(systemCode(thrown)) ? closed(path) : thrown; // ignoring the error would leave the path unprotected
+    if (!GONE.has(systemCode(thrown))) throw CLOSED.has(systemCode(thrown)) ? closed(path) : thrown; // else the path would be unprotected
   }
   if (fd !== undefined) closeSync(fd);
   return undefined;
