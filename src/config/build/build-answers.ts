@@ -112,7 +112,7 @@ class AnswerBuilder {
       try {
         engines[source] = await this.#make(source, whose !== undefined);
       } catch (thrown: unknown) {
-        if (source === "replay" && this.#options.recording !== undefined) throw thrown; // the recording was given as an option, not in the configuration
+        if (source === "replay" && this.#options.recording !== undefined) throw thrown; // the configuration is not at fault
         const path = whose !== undefined && thrown instanceof NothingToAnswer ? whose.path : this.#placeOf(source);
         problems.add(path, this.#loaded.redact(operatorText(thrown)));
       }

@@ -170,7 +170,7 @@ class EnrichedTools implements EnrichedSource {
       return toolset === undefined ? [] : toolsetsIn([{ ...toolset, tools }]);
     });
     const all = [...declared, ...brought];
-    const enriched = await untilAborted(enrich(all, this.#enrichments, { signal, log }), signal); // an enrichment that never ends must not block others
+    const enriched = await untilAborted(enrich(all, this.#enrichments, { signal, log }), signal); // one that never ends must not block others
     if (newest !== undefined) this.#brought.set(newest.engine, newest);
     this.#latest = enriched;
     const before = all.flatMap(({ tools = [] }) => tools);

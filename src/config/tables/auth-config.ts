@@ -1,4 +1,4 @@
-/** Reads how calls of a server are let in: our own tables, and the words of other systems. */
+/** Reads the credentials for servers: our own tables, and the keys of other systems. */
 import type { McpOwnAuth, McpUserLoginAuth } from "../../engine/mcp/options.ts";
 import type { ApiKey, RestAuth, RestOptions } from "../../engine/rest/rest-options.ts";
 import { documentProblem } from "../../engine/mcp/login/client-document.ts";
@@ -12,15 +12,15 @@ const MCP_KINDS = [...OWN_KINDS, "user-login"] as const;
 const PLACES = ["header", "query", "cookie"] as const;
 const SENDS = ["basic", "body"] as const;
 
-/** How calls of an MCP server are let in. The logins of its users are kept by the program. */
+/** The credentials of an MCP server. The logins of its users are kept by the program. */
 export type McpConfigAuth = McpOwnAuth | McpUserLogin;
 
 type McpUserLogin = Omit<McpUserLoginAuth, "logins">;
 
-/** Reads one text that may be a secret, its variables put in. One without a meaning may be missing. */
+/** Reads one string that may be a secret, and resolves its variables. @param meaning describes a required string; undefined = optional */
 type Secret = (key: string, meaning: string | undefined) => string | undefined;
 
-/** One way for all operations, several that go together, or one for each security scheme of the document. */
+/** Reads one credential for all operations, several that are used together, or one for each security scheme of the document. */
 export function readRestAuth(table: TableReader, context: ReadContext): RestOptions["auth"] {
   if (Array.isArray(table.value("auth"))) return table.tables("auth")?.flatMap((each) => readRestKind(each, context) ?? []);
   const auth = table.table("auth");
@@ -104,7 +104,7 @@ function readUserLogin(table: TableReader, context: ReadContext): Omit<McpUserLo
   return { ...login, ...omitUndefined({ listWith }) };
 }
 
-/** Credentials of the program's own. @param kinds the words of the place, for the message about another one */
+/** Reads the program's own credentials. @param kinds the types that are allowed here, for the message about another one */
 function readOwnKind(table: TableReader, context: ReadContext, kinds: readonly McpConfigAuth["type"][]): McpOwnAuth | undefined {
   const type = table.choice("type", kinds, { required: true });
   const secret = secretReader(table, context);
@@ -143,21 +143,21 @@ function readSimple(type: SimpleAuth["type"], secret: Secret): SimpleAuth | unde
   return username === undefined || password === undefined ? undefined : { type, username, password };
 }
 
-/** `bearer_token: …`, `basic_auth: [name, password]`: a token goes before a password. */
+/** Reads `bearer_token: …` or `basic_auth: [name, password]`; a token wins over a password. */
 function readOtherAuth(table: TableReader, context: ReadContext): SimpleAuth | undefined {
   const token = table.has("bearer_token") ? secretReader(table, context)("bearer_token", "the bearer token") : undefined;
   const basic = readBasicPair(table, context);
   return token === undefined ? basic : { type: "bearer", token };
 }
 
-/** The same, and `api_key: {name, value, location}` next to it. */
+/** Like `readOtherAuth`, and `api_key: {name, value, location}` in addition. */
 function readOtherAuths(table: TableReader, context: ReadContext): RestOptions["auth"] {
   const auth = readOtherAuth(table, context);
   const apiKey = readOtherKey(table, context);
   return auth === undefined || apiKey === undefined ? (auth ?? apiKey) : [auth, apiKey];
 }
 
-/** `api_key` of an MCP server: a header more. One anywhere else is reported, as such servers are sent none. */
+/** Reads `api_key` of an MCP server as an additional header. Any other location is reported, because these servers only get headers. */
 export function readKeyHeader(table: TableReader, context: ReadContext): Readonly<Record<string, string>> {
   const key = context.otherWords ? readOtherKey(table, context) : undefined;
   if (key === undefined) return {};

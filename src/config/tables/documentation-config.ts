@@ -1,4 +1,4 @@
-/** Reads `documentation`: by tool, the file whose text replaces the tool's own documentation. */
+/** Reads `documentation`: for each tool, the file whose text replaces its documentation. */
 import { ToolError } from "../../core/error.ts";
 import { readTextFile } from "../../documents/read-text-file.ts";
 import type { DocumentationOverrides } from "../../registry/documentation.ts";
@@ -7,12 +7,12 @@ import type { TableReader } from "../table-reader.ts";
 
 const MAX_BYTES = 1024 * 1024;
 
-/** By qualified or bare name, absolute paths. */
+/** Returns absolute paths, by qualified or bare name. */
 export function readDocumentationPaths(table: TableReader, folder: string): ReadonlyMap<string, string> {
   return new Map(table.byName((name) => documentPath(table, name, folder)));
 }
 
-/** The file that a key names; undefined where it names none that may be read, which is reported. */
+/** Returns the file that a key names. Undefined if it may not be read, which is reported. */
 export function documentPath(table: TableReader, key: string, folder: string): string | undefined {
   const path = table.text(key);
   if (path === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** Reads what calls touch, as far as it can be said without code. */
+/** Reads the effects of calls, as far as they can be declared without code. */
 import * as presets from "../../core/effects.ts";
 import type { Effects } from "../../core/effects.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -6,14 +6,14 @@ import { operatorText } from "../../core/error.ts";
 import { compileKeys } from "../../core/resource-keys.ts";
 import type { TableReader } from "../table-reader.ts";
 
-/** The effects that have a name of their own. */
+/** The effects that have a name. */
 export const EFFECT_PRESETS: ReadonlyMap<string, Effects> = new Map([
   ["pure", presets.pure],
   ["readOnly", presets.readOnly()],
   ["external", presets.external],
 ]);
 
-/** A table whose keys are patterns over names, and whose values are a preset's name or a table of effects. */
+/** Reads a table whose keys are patterns over names, and whose values are the name of a preset or a table of effects. */
 export function readEffectsByName(table: TableReader): Readonly<Record<string, Effects>> {
   return Object.fromEntries(table.byName((pattern) => readEffects(table, pattern)));
 }
@@ -26,7 +26,7 @@ function readEffects(table: TableReader, key: string): Effects | undefined {
   return table.section(key, readDeclared);
 }
 
-/** One key or an array of keys, each of which may be a template. */
+/** Reads one key or an array of keys, each of which may be a template. */
 function readKeys(effects: TableReader, field: "reads" | "writes"): string | readonly string[] | undefined {
   const keys = typeof effects.value(field) === "string" ? effects.text(field) : effects.texts(field);
   if (keys === undefined) return undefined;

@@ -17,11 +17,11 @@ import { readRestService, type RestService } from "../toolset/openapi.ts";
 import type { ConnectionConfig, ReadContext } from "../toolset/toolset-type.ts";
 
 export type EngineConfig = AnyEngineConfig & {
-  /** Its place in the file. */
+  /** The place of the engine in the file. */
   readonly path: KeyPath;
-  /** The settings of calls of its toolsets that set nothing themselves. */
+  /** Settings of calls that its toolsets do not set themselves. */
   readonly defaults: CallSettings;
-  /** Failures that the calls of its toolsets meet on purpose. */
+  /** Faults that are injected into the calls of its toolsets. */
   readonly faults?: FaultPlan;
 };
 
@@ -37,19 +37,19 @@ type AnyEngineConfig =
   | StubEngineConfig
   | OtherEngineConfig;
 
-/** It runs the handlers of the tools. */
+/** Runs the handlers of the tools. */
 interface LocalEngineConfig {
   readonly type: "local";
 }
 
-/** It leaves each entry to another engine, by the namespace. */
+/** Routes each entry to another engine, by namespace. */
 export interface MultiEngineConfig {
   readonly type: "multi";
-  /** By namespace. Empty = as if its entries named no engine. */
+  /** The routes by namespace. Empty = as if its entries named no engine. */
   readonly routes: ReadonlyMap<string, EngineRoute>;
 }
 
-/** The name of an engine, and whether it is defined in the `multi` itself. */
+/** The name of an engine, and whether it is defined inside the `multi`. */
 export interface EngineRoute {
   readonly engine: string;
   readonly isOwn: boolean;
@@ -57,19 +57,19 @@ export interface EngineRoute {
 
 export interface McpEngineConfig extends ConnectionConfig {
   readonly type: "mcp";
-  /** Undefined = it reaches the server of the entry it answers for, whose keys win in any case. */
+  /** Undefined = the server of the entry that it answers for, whose keys win in any case. */
   readonly server: McpServer | undefined;
 }
 
 interface RestEngineConfig {
   readonly type: "rest";
-  /** The keys of the entry that it answers for win. */
+  /** Keys of the entry that it answers for win. */
   readonly service: RestService;
 }
 
 interface SearchEngineConfig {
   readonly type: "search";
-  /** `documents` is a file of JSON lines: relative to the configuration file and inside its folder, or absolute. */
+  /** `documents` is a JSON Lines file: relative to the configuration file and inside its folder, or absolute. */
   readonly search: Omit<SearchOptions, "documents" | "toolName"> & { readonly documents: string };
 }
 
@@ -90,11 +90,11 @@ interface ReplayEngineConfig extends ReplayOptions {
 
 interface StubEngineConfig {
   readonly type: "stub";
-  /** A file, as above, or the content of one. */
+  /** A file, with a path like that of a recording, or its content. */
   readonly stubs: string | readonly Stub[];
 }
 
-/** An extension's, or one that this program does not know. */
+/** An engine of an extension, or of an unknown type. */
 export interface OtherEngineConfig {
   readonly type: "other";
   readonly engineType: string;
@@ -102,7 +102,7 @@ export interface OtherEngineConfig {
   readonly options: JsonObject;
 }
 
-/** By name, in the order of the file. */
+/** Reads the engines by name, in the order of the file. */
 export function readEngines(table: TableReader, context: ReadContext): ReadonlyMap<string, EngineConfig> {
   const engines = new Map<string, EngineConfig>();
   for (const name of context.problems.inOrder(table.path, table.names())) {
@@ -114,13 +114,13 @@ export function readEngines(table: TableReader, context: ReadContext): ReadonlyM
   return engines;
 }
 
-/** The name of an engine, and a function that takes the engines defined in it. */
+/** The name of an engine, and a function that adds the engines defined inside it. */
 interface EngineReadContext extends ReadContext {
   readonly name: string;
   readonly add: (name: string, engine: EngineConfig) => void;
 }
 
-/** In place of one that has been reported, so that toolsets that name it are not reported as well. */
+/** Replaces an engine that was reported, so that toolsets that name it are not reported as well. */
 function unreadable({ path }: TableReader): EngineConfig {
   return { type: "local", path, defaults: {} };
 }
@@ -149,7 +149,7 @@ const NOT_OF_ENGINE: ReadonlyMap<string, string> = new Map([
   ["embedding_model", "is not supported: documents are ranked by their words. Leave it out."],
 ]);
 
-/** The names of `search` in fms-dgt's own code. */
+/** The names of `search` in fms-dgt. */
 const SEARCHES: ReadonlySet<string> = new Set(["search", "search/file", "search/in_memory"]);
 
 function readOwn(type: string, table: TableReader, context: EngineReadContext): AnyEngineConfig | undefined {
@@ -185,7 +185,7 @@ function readOwn(type: string, table: TableReader, context: EngineReadContext): 
   }
 }
 
-/** `engines` of a `multi`: by namespace, the name of an engine or one of its own. */
+/** Reads `engines` of a `multi`: for each namespace, the name of an engine or an engine defined here. */
 function readRoutes(table: TableReader, context: EngineReadContext): MultiEngineConfig["routes"] {
   const routes = new Map<string, EngineRoute>();
   const engines = table.table("engines");
@@ -228,7 +228,7 @@ function readSearch(table: TableReader, { variables }: ReadContext): SearchEngin
   return { type: "search", search: { documents: variables.path(documents, [...table.path, key]), ...more } };
 }
 
-/** The `projection` of fms-dgt: by the fields of the file, what they are. */
+/** Reads the `projection` of fms-dgt: the meaning of each field of the file. */
 function readProjection(table: TableReader): Pick<SearchOptions, "idField" | "textField"> {
   const names = table.textTable("projection") ?? {};
   const fieldOf = (meaning: string): string | undefined => Object.keys(names).find((field) => names[field] === meaning);

@@ -1,4 +1,4 @@
-/** Reads `enrichments` of `tools`: what is worked out about all tools when they are loaded. */
+/** Reads `enrichments` of `tools`: what is computed about all tools when they are loaded. */
 import type { JsonObject } from "../../core/base/json.ts";
 import { COUNT, PORTION } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -8,7 +8,7 @@ import { nearHint } from "../near-key.ts";
 import type { TableReader } from "../table-reader.ts";
 import type { ReadContext } from "../toolset/toolset-type.ts";
 
-/** An enrichment of a configuration. `other` is one that a program or an extension brings. */
+/** An enrichment of a configuration. `other` is one of the program or of an extension. */
 export type EnrichmentConfig = { readonly path: KeyPath } & (
   | {
       readonly type: "output_parameters";
@@ -25,10 +25,10 @@ export type EnrichmentConfig = { readonly path: KeyPath } & (
 
 /** The types that need no extension. */
 export const ENRICHMENT_TYPES = ["output_parameters", "dataflow", "neighbors"] as const;
-/** Needs a function that a configuration cannot name: it is left out, with a warning, where it is not registered. */
+/** Needs a function that a configuration cannot name. Without a registered one it is left out, with a warning. */
 export const EMBEDDINGS_TYPE = "embeddings";
 
-/** @param known types of extensions; undefined while that cannot be said */
+/** @param known types of extensions; undefined while they are not known */
 export function readEnrichment(
   table: TableReader,
   context: ReadContext,
@@ -74,7 +74,7 @@ function readOwn(type: string, table: TableReader, { variables }: ReadContext): 
         }),
       };
     case "neighbors":
-      table.text("model"); // that of the embeddings, of which there are one kind
+      table.text("model"); // the model of the embeddings; there is only one kind of embeddings
       return { type, ...omitUndefined({ k: table.number("k", COUNT) }) };
     default:
       return undefined;

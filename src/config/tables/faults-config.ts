@@ -1,4 +1,4 @@
-/** Reads the faults that a configuration file puts into calls on purpose. */
+/** Reads the faults that a configuration file injects into calls. */
 import { FAULT_TYPES, type FaultRule, type FaultType } from "../../core/fault.ts";
 import { COUNT, MILLISECONDS, PORTION } from "../../core/base/number-bounds.ts";
 import { nearKey } from "../near-key.ts";
@@ -7,17 +7,17 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { TableReader } from "../table-reader.ts";
 
 export interface FaultRulesOptions {
-  /** Types of one's own are taken as well, as a search has them. @default false */
+  /** Whether unknown types are allowed too, as in a search. @default false */
   readonly otherTypes?: boolean;
-  /** Of rules that do not say it themselves. @default as the real errors are */
+  /** For rules that do not set it. @default as for real errors */
   readonly retryable?: boolean;
-  /** The message of network errors and broken answers, where a rule has none. @default as the real errors do */
+  /** The message of network errors and broken answers if a rule has none. @default that of real errors */
   readonly message?: string;
 }
 
 /**
- * The list under `key`, in its order: `type` and `probability` are required, and the other keys are those of `FaultRule`. A rule that is wrong
- * has been reported at its place, and is left out. Undefined without an array.
+ * Reads the array under `key`, in order: `type` and `probability` are required, and the other keys are those of `FaultRule`. An invalid rule is
+ * reported at its place and left out. Undefined if there is no array.
  */
 export function readFaultRules(table: TableReader, key: string, options: FaultRulesOptions = {}): readonly FaultRule[] | undefined {
   return table.tables(key)?.flatMap((rule) => readFaultRule(rule, options) ?? []);
@@ -39,14 +39,14 @@ function readFaultRule(table: TableReader, options: FaultRulesOptions): FaultRul
   return type === undefined || probability === undefined ? undefined : { type, probability, ...rest };
 }
 
-/** Types whose message the format of `error_categories` fixes; all others say what such an error says. */
+/** Types whose message is fixed by the format of `error_categories`; others have the message of the real error. */
 const GENERAL: ReadonlySet<string> = new Set<FaultType>(["network_error", "schema_violation"]);
 
 function readType(table: TableReader, otherTypes: boolean): string | undefined {
   if (!otherTypes) return table.choice("type", FAULT_TYPES, { required: true });
   const type = table.requiredText("type", "what goes wrong");
   const near = type === undefined || FAULT_TYPES.some((known) => known === type) ? undefined : nearKey(type, FAULT_TYPES);
-  // A type that is all but one of ours would fail calls in another way than intended.
+  // A misspelled type of ours would otherwise fail calls in another way than intended.
   if (near !== undefined) table.report("type", `is ${JSON.stringify(type)}. Did you mean ${JSON.stringify(near)}?`);
   return near === undefined ? type : undefined;
 }

@@ -9,20 +9,20 @@ import { TEMPERATURE, readAddress, readKey, readModel, readModelName, type Model
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { isTable, kindOf, type TableReader } from "../table-reader.ts";
 
-/** The options of an `lm` engine that may be set. */
+/** The options of an `lm` engine that a configuration may set. */
 export type LmSettings = Omit<LmEngineOptions, "model">;
 
 /** A model that plays tools. */
 export interface LmConfig {
   readonly model: ModelConfig;
-  /** The key of the model, below the table that names it. */
+  /** The key that holds the model. */
   readonly modelKey: "model" | "lm_config";
-  /** Fields of the provider's own for the body of each request. */
+  /** Provider-specific fields for the body of each request. */
   readonly native?: JsonObject;
   readonly settings: LmSettings;
 }
 
-/** `model` in our keys or `lm_config` in those of fms-dgt. Undefined when neither is usable; it has been reported. */
+/** Reads `model` in our keys, or `lm_config` in those of fms-dgt. Undefined if neither is valid, which is reported. */
 export function readLm(table: TableReader): LmConfig | undefined {
   const settings = readLmSettings(table);
   if (table.value("lm_config") === undefined) {
@@ -53,7 +53,7 @@ export function readLmSettings(table: TableReader): LmSettings {
 const CANDIDATES = { min: 1, max: 16, integer: true } as const;
 const CHARS = { min: 1, max: 16_777_216, integer: true } as const;
 
-/** `provider/model`, or a table with the keys of `[model]`. Undefined for what is not there or not usable. */
+/** Reads `provider/model`, or a table with the keys of `[model]`. Undefined if it is missing or invalid. */
 export function readModelOf(table: TableReader, key: string): ModelConfig | undefined {
   const value = table.value(key);
   if (value === undefined) return undefined;
@@ -66,10 +66,10 @@ export function readModelOf(table: TableReader, key: string): ModelConfig | unde
   return undefined;
 }
 
-/** The names of the same setting at the servers that fms-dgt knows. The first is the one in its own files. */
+/** The names of one setting at the servers that fms-dgt supports; the first is that of its own files. */
 const TOKENS = ["max_new_tokens", "max_tokens", "max_completion_tokens", "max_tokens_to_sample", "num_predict"] as const;
 
-/** Keys of fms-dgt that are something else here. */
+/** Keys of fms-dgt that have another place here. */
 const NOT_OF_LM_CONFIG: ReadonlyMap<string, string> = new Map([
   ["timeout", "belongs next to lm_config, in seconds: it is the time of one call."],
   ["call_limit", "is maxConcurrent of a toolset here."],
@@ -80,7 +80,7 @@ const NOT_OF_LM_CONFIG: ReadonlyMap<string, string> = new Map([
   ),
 ]);
 
-/** The `lm_config` of fms-dgt; keys next to it take precedence. */
+/** Reads the `lm_config` of fms-dgt. Keys next to it take precedence. */
 function readLmConfig(table: TableReader, beside: LmSettings): Omit<LmConfig, "modelKey"> | undefined {
   const type = table.requiredText("type", "which provider it is, such as ollama or openai");
   const id = table.requiredText("model_id_or_path", "the model, as the provider names it");
@@ -98,7 +98,7 @@ function readLmConfig(table: TableReader, beside: LmSettings): Omit<LmConfig, "m
   return { model: { name: `${provider}/${id}`, ...more }, settings, ...fields };
 }
 
-/** An OpenAI type with an address of its own is a server that only speaks as OpenAI does: it is not sent the key of OpenAI. */
+/** Returns the provider. `openai` with an address is an OpenAI-compatible server, which is not sent the key of OpenAI. */
 function providerOf(type: string, table: TableReader): ProviderName | undefined {
   const folded = type.toLowerCase();
   if (folded === "openai") return table.has("base_url") || table.has("api_base") ? "openai-compatible" : "openai-chat";
@@ -112,7 +112,7 @@ function providerOf(type: string, table: TableReader): ProviderName | undefined 
   return undefined;
 }
 
-/** A key of fms-dgt, and where a provider wants it. */
+/** A key of fms-dgt, and how it is read. */
 type Field = readonly [key: string, read: (table: TableReader, key: string) => JsonValue | undefined];
 
 const whole = (table: TableReader, key: string) => table.number(key, SIZE);
@@ -133,7 +133,7 @@ const FIELDS: readonly Field[] = [
   ["num_ctx", whole],
 ];
 
-/** The settings of `FIELDS` that a provider knows, by which name, and in which field of its requests. */
+/** The settings of `FIELDS` that a provider supports, their names, and the field of its requests that holds them. */
 interface Dialect {
   readonly names: Readonly<Record<string, string>>;
   readonly below?: string;
@@ -142,7 +142,7 @@ interface Dialect {
 const PENALTIES = { frequency_penalty: "frequency_penalty", presence_penalty: "presence_penalty" };
 const CHAT = { seed: "seed", stop: "stop", top_p: "top_p", ...PENALTIES };
 const SERVED = { names: { ...CHAT, top_k: "top_k" } };
-/** Those that are not here speak Chat Completions. Sources: each provider's API reference (2026). */
+/** Providers that are not listed speak Chat Completions. Sources: each provider's API reference (2026). */
 const DIALECTS: Readonly<Partial<Record<ProviderName, Dialect>>> = {
   ollama: { names: { ...CHAT, top_k: "top_k", num_ctx: "num_ctx" }, below: "options" },
   gemini: {
@@ -183,7 +183,7 @@ function readFields(table: TableReader, provider: ProviderName | undefined, sett
   return { native: { [dialect.below]: dialect.below === "options" ? { ...ollamaOptions(settings), ...native } : native } };
 }
 
-/** Native `options` replace those that a request would have. */
+/** Returns the options of the request itself, because native `options` would replace them. */
 function ollamaOptions({ temperature, maxOutputTokens }: LmSettings): JsonObject {
   return omitUndefined({ temperature, num_predict: maxOutputTokens });
 }

@@ -1,4 +1,4 @@
-/** Reads the tables that say which model answers, and how far its loop may go. */
+/** Reads the tables that name the model and limit its loop. */
 import type { LoopLimits } from "../../compose/loop-limits.ts";
 import { REASONING_EFFORTS, type ReasoningEffort } from "../../core/model.ts";
 import type { ModelPrices } from "../../model/usage-meter.ts";
@@ -13,14 +13,14 @@ import { resolveVariables } from "../variables.ts";
 export interface ModelConfig {
   /** `provider/model`: `anthropic/claude-sonnet-5`. */
   readonly name: string;
-  /** In place of the provider's own address. */
+  /** Replaces the provider's own address. */
   readonly baseUrl?: string;
-  /** As it is written: `env:NAME` is looked up when the model is made. */
+  /** The text as written; `env:NAME` is resolved when the model is made. */
   readonly apiKey?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** For a model without tool calls of its own: how it writes them, by the name of a format or between delimiters of one's choice. */
+  /** For a model without native tool calls: how it writes them, as the name of a format or as custom delimiters. */
   readonly textFormat?: string | Delimiters;
-  /** By tool, the argument that the body of its call is, for text formats whose calls have one. */
+  /** For each tool, the argument that holds the body of its call, in text formats whose calls have a body. */
   readonly bodyArguments?: Readonly<Record<string, string>>;
   readonly stream?: boolean;
   readonly strict?: boolean;
@@ -34,9 +34,9 @@ export interface ModelConfig {
   readonly currency?: string;
 }
 
-/** How far a loop may go. */
+/** Options and limits of a loop. */
 export interface LoopConfig extends Pick<LoopLimits, "maxRounds" | "maxCallsPerRound" | "multiAction" | "maxDurationMs" | "idleMs"> {
-  /** The first text that the model is given. */
+  /** The system prompt. */
   readonly system?: string;
   readonly earlyDispatch?: boolean;
   readonly budget?: BudgetConfig;
@@ -49,7 +49,7 @@ const AXES = ["rounds", "wallMs", "calls", "tokens", "cost"] as const;
 export const TEMPERATURE = { min: 0, max: 2, integer: false } as const;
 const AMOUNT = { min: 0, max: Number.MAX_SAFE_INTEGER, integer: false } as const;
 
-/** Undefined when the table names no usable model; what is wrong has then been reported. */
+/** Undefined if the table names no valid model, which is reported. */
 export function readModel(table: TableReader): ModelConfig | undefined {
   const name = readModelName(table, "name");
   const settings = omitUndefined({
@@ -72,7 +72,7 @@ export function readModel(table: TableReader): ModelConfig | undefined {
   return name === undefined ? undefined : { name, ...settings };
 }
 
-/** Undefined when one of them is missing; what is wrong has then been reported. */
+/** Undefined if one of them is missing or invalid, which is reported. */
 function readDelimiters(table: TableReader): Delimiters | undefined {
   const start = table.requiredText("start", 'what stands before a name, such as "["');
   const end = table.requiredText("end", 'what stands behind it, such as "]"');
@@ -90,7 +90,7 @@ function readDelimiters(table: TableReader): Delimiters | undefined {
   }
 }
 
-/** `provider/model`. A name without a slash is reported, and returned all the same. */
+/** Reads `provider/model`. A name without a slash is reported and still returned. */
 export function readModelName(table: TableReader, key: string): string | undefined {
   const name = table.requiredText(key, 'provider and model, such as "anthropic/claude-sonnet-5"');
   if (name !== undefined && !/^[^/]+\/.+$/su.test(name))
@@ -107,7 +107,7 @@ export function readAddress(table: TableReader, key: string): string | undefined
   return undefined;
 }
 
-/** Looked up later, so that commands that ask no model need no key; a key in the file itself is refused. */
+/** Reads a reference to a key, which is resolved later, so that commands that use no model need no key. A key in the file itself is refused. */
 export function readKey(table: TableReader, key: string): string | undefined {
   const written = table.text(key);
   if (written === undefined) return undefined;

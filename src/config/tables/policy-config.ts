@@ -1,4 +1,4 @@
-/** Reads the tables whose keys are settings of the policies, with the bounds and patterns that the policies can use. */
+/** Reads the tables with settings of the policies, checked as the policies do. */
 import { operatorText } from "../../core/error.ts";
 import type { ApprovalSettings } from "../../policy/approval/approval.ts";
 import type { CircuitSettings } from "../../policy/attempts/circuit.ts";
@@ -9,13 +9,13 @@ import { COUNT, MILLISECONDS, PORTION, SIZE } from "../../core/base/number-bound
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { TableReader } from "../table-reader.ts";
 
-/** An approver that is a function is code. */
+/** An approver that is a function can only be set in code. */
 export interface ApprovalConfig extends Omit<ApprovalSettings, "approve"> {
-  /** Where no person can be asked, questions wait in the inbox of the store. */
+  /** Whether questions wait in the inbox of the store if no person can be asked. */
   readonly inbox?: boolean;
 }
 
-/** The settings that a configuration means, where no other approver is given. */
+/** Returns the approval settings for a program that passes no approver. */
 export function approvalSettings({ inbox, ...settings }: ApprovalConfig): ApprovalSettings {
   return inbox === true ? { ...settings, approve: "inbox" } : settings;
 }
@@ -31,7 +31,7 @@ export function readRetry(table: TableReader): RetrySettings {
   });
 }
 
-/** False for a circuit that is switched off; its other keys are checked all the same. */
+/** False for a disabled circuit; its other keys are still checked. */
 export function readCircuit(table: TableReader): CircuitSettings | false {
   const enabled = table.flag("enabled") ?? true;
   const circuit = omitUndefined({
@@ -61,12 +61,12 @@ export function readCache(table: TableReader): CacheOptions {
   return omitUndefined({ maxBytes: table.number("maxBytes", SIZE) });
 }
 
-/** Patterns over qualified names, each refused for what the policy itself would refuse it for. */
+/** Reads patterns over qualified names, and reports those that the policy would refuse. */
 export function readPatterns(table: TableReader, key: string): readonly string[] | undefined {
   return table.texts(key, (pattern) => patternFault(pattern, key));
 }
 
-/** Returns the fault of a pattern over qualified names; undefined when there is none. */
+/** Returns what is wrong with a pattern over qualified names; undefined if nothing is. */
 export function patternFault(pattern: string, key: string): string | undefined {
   try {
     nameMatcher([pattern], key);

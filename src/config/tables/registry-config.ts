@@ -1,4 +1,4 @@
-/** Reads `tools` and `engines`: entries that say where tools come from, and which engine answers for them. */
+/** Reads `tools` and `engines`: entries that say where tools come from, and which engine answers their calls. */
 import { someOf } from "../../core/base/wording.ts";
 import { DEFAULT_NAMESPACE } from "../../core/call.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
@@ -12,23 +12,23 @@ import { checkToolsetName, readToolset, type ToolsetConfig, type ToolsetReadCont
 /** One source of tools. */
 export interface RegistryEntry {
   readonly path: KeyPath;
-  /** Undefined = the file says it, else it is "default". */
+  /** Undefined = the one in the file, else "default". */
   readonly namespace: string | undefined;
   readonly toolset: ToolsetConfig;
-  /** The only engine there is answers for it when it names none. */
+  /** Whether the only engine of the configuration answers for the entry if it names none. */
   readonly defaultEngine: boolean;
 }
 
 export interface ToolsBlock {
   /** In the order of the file. */
   readonly registry: readonly RegistryEntry[];
-  /** By name; toolsets and entries name them. */
+  /** The engines by name; toolsets and entries refer to them. */
   readonly engines: ReadonlyMap<string, EngineConfig>;
-  /** In the order of the file; each is run after those it needs. */
+  /** In the order of the file; each runs after those that it depends on. */
   readonly enrichments: readonly EnrichmentConfig[];
 }
 
-/** `tools` is a table of `registry`, `engines` and `enrichments`, or a registry by itself; `engines` may be next to it as well. */
+/** Reads `tools`: a table of `registry`, `engines` and `enrichments`, or just a registry. `engines` may also be next to it. */
 export function readToolsBlock(root: TableReader, context: ToolsetReadContext): ToolsBlock {
   const beside = root.table("engines");
   const tools = root.value("tools");
@@ -59,7 +59,7 @@ export function readToolsBlock(root: TableReader, context: ToolsetReadContext): 
 
 const CREATURE_TYPES: ReadonlySet<unknown> = new Set(["builtin", "trigger", "custom", "package"]);
 
-/** True for one tool in the words of a creature of KohakuTerrarium: with one of its types, or with a name and none. */
+/** Whether the entry is a tool of a KohakuTerrarium creature: it has one of its types, or a name and no type. */
 export function isCreatureTool(entry: TableReader, { extensionTypes }: ToolsetReadContext): boolean {
   const type = entry.peek("type");
   if (type === undefined) return typeof entry.peek("name") === "string";
@@ -78,13 +78,13 @@ function readRegistry(entries: readonly TableReader[], context: ToolsetReadConte
   return registry;
 }
 
-/** Their tools are described only; those of all others bring handlers, or an engine of their own. */
+/** Types whose tools are only described; all other types bring handlers or an engine. */
 const DESCRIBED: ReadonlySet<string> = new Set(["mcp", "openapi", "file", "inline"]);
 
 /**
- * The name of the engine that answers for an entry; undefined = its own, or none. The only engine there is answers for every entry of
- * the registry that names none, and for toolsets whose tools have no handlers. An entry with a server of its own is answered by that
- * server, unless it names an engine that answers in its place. A `multi` leaves each entry to the engine of its namespace.
+ * Returns the name of the engine that answers for an entry; undefined = its own, or none. If there is only one engine, it answers for every registry
+ * entry that names none, and for toolsets whose tools have no handlers. An entry with a server is answered by that server, unless it names an engine
+ * to answer instead. A `multi` routes each entry to the engine of its namespace.
  */
 export function engineFor({ namespace, toolset, defaultEngine }: RegistryEntry, engines: Engines): string | undefined {
   const named = toolset.engine === undefined ? undefined : routed(toolset.engine, namespace, engines);
@@ -99,7 +99,7 @@ export function engineFor({ namespace, toolset, defaultEngine }: RegistryEntry, 
 
 type Engines = ReadonlyMap<string, EngineConfig>;
 
-/** The engine itself, or the one that it leaves a namespace to. */
+/** Returns the engine itself, or the one to which a `multi` routes the namespace. */
 function routed(name: string, namespace: string | undefined, engines: Engines): string | undefined {
   const engine = engines.get(name);
   if (engine?.type !== "multi") return name;
@@ -107,8 +107,8 @@ function routed(name: string, namespace: string | undefined, engines: Engines): 
 }
 
 /**
- * The routes of a `multi` that an entry leaves its tools to, each by the namespace that it says itself: tools of a file or a list without a namespace.
- * Undefined for every other entry.
+ * Returns the routes of a `multi` for an entry whose tools name their namespaces themselves: a file or list of tools without a namespace. Undefined
+ * for every other entry.
  */
 export function toolRoutes(
   { namespace, toolset, defaultEngine }: RegistryEntry,
@@ -125,13 +125,13 @@ function saysNamespaces({ type }: ToolsetConfig): boolean {
   return type === "file" || type === "inline";
 }
 
-/** True for a `multi` that says no routes. */
+/** Whether the engine is a `multi` without routes. */
 function leavesAll(name: string, engines: Engines): boolean {
   const engine = engines.get(name);
   return engine?.type === "multi" && engine.routes.size === 0;
 }
 
-/** The name of the only engine there is, if there is only one. Engines that are defined in a `multi` are part of it. */
+/** Returns the name of the only engine, if there is exactly one. Engines that are defined in a `multi` count as part of it. */
 function soleEngine(engines: Engines): string | undefined {
   const parts = new Set<string>();
   for (const engine of engines.values())
@@ -140,7 +140,7 @@ function soleEngine(engines: Engines): string | undefined {
   return whole.length === 1 ? whole[0] : undefined;
 }
 
-/** Reports engines that are not defined, and namespaces with two of them. */
+/** Reports undefined engines, and namespaces with two engines. */
 export function checkRouting(entries: readonly RegistryEntry[], engines: Engines, report: (path: KeyPath, problem: string) => void): void {
   for (const { path, ...engine } of engines.values()) if (engine.type === "multi") checkRoutes(engine, path);
   const seen = new Map<string, string>();
@@ -166,7 +166,7 @@ export function checkRouting(entries: readonly RegistryEntry[], engines: Engines
   }
 }
 
-/** The name of the engine that an entry shares with others. */
+/** Returns the name of the engine that an entry shares with others. */
 function answeringFor(entry: RegistryEntry, engines: Engines): string | undefined {
   const name = engineFor(entry, engines);
   const engine = name === undefined ? undefined : engines.get(name);
@@ -189,7 +189,7 @@ function engineProblem(name: string, { namespace, toolset }: RegistryEntry, engi
   return `engine ${quoted} reaches another server than the ${key} of this entry; leave out engine to call the server of the entry.`;
 }
 
-/** So many engines are named. */
+/** Maximum number of engines that a message lists. */
 const MAX_NAMED = 20;
 
 function undefinedEngine(engine: string, known: readonly string[]): string {

@@ -1,4 +1,4 @@
-/** Reads which senders a server lets in, and the tools of each. */
+/** Reads which principals a server lets in, and the tools of each. */
 import { resolve } from "node:path";
 import { basePathFault } from "../../core/base/base-path.ts";
 import { MILLISECONDS } from "../../core/base/number-bounds.ts";
@@ -14,26 +14,26 @@ export interface ServeConfig {
   readonly auth: ServeAuthConfig;
   /** In the order of the file. */
   readonly rules: readonly AccessRule[];
-  /** The path below which clients reach the server. */
+  /** The path prefix under which clients reach the server. */
   readonly basePath?: string;
   /** Origins and host names whose pages may send requests. */
   readonly allowedOrigins?: readonly string[];
-  /** Origins whose pages may read answers. */
+  /** Origins whose pages may read responses. */
   readonly corsOrigins?: readonly string[];
   readonly limits?: ServeLimits;
   readonly logins?: ServeLoginsConfig;
 }
 
-/** `serve.logins`: how users log in to servers behind this one. */
+/** `serve.logins`: how users log in to the servers that this server uses. */
 export interface ServeLoginsConfig {
-  /** The origin at which their browsers reach the server. */
+  /** The origin at which users' browsers reach the server. */
   readonly origin?: string;
-  /** Where their tokens are kept, by its absolute path. */
+  /** The absolute path of the folder for their tokens. */
   readonly folder?: string;
   readonly loginMs?: number;
 }
 
-/** `serve.limits`: those of `createServer`, by the same names. */
+/** `serve.limits`: the limits of `createServer`, with the same names. */
 export type ServeLimits = { readonly [Name in LimitName]?: number };
 
 type LimitName = (typeof LIMITS)[number];
@@ -52,7 +52,7 @@ const LIMITS = [
 ] as const;
 
 export interface ServeAuthConfig {
-  /** The address of the server as its clients know it. */
+  /** The address of the server as clients know it. */
   readonly resource?: string;
   readonly issuers: readonly ServeIssuerConfig[];
 }
@@ -64,7 +64,7 @@ export interface ServeIssuerConfig {
   readonly algorithms?: readonly string[];
   readonly jwksUrl?: string;
   readonly scopeClaim?: string;
-  /** The scopes here that each scope of the issuer allows. */
+  /** For each scope of the issuer, the scopes that it grants here. */
   readonly scopes?: Readonly<Record<string, readonly ServeScope[]>>;
   readonly tokenType?: string;
   readonly clockToleranceSeconds?: number;
@@ -76,7 +76,7 @@ type ServeScope = "read" | "execute" | "simulate" | "approve" | "admin";
 const SCOPES: readonly ServeScope[] = ["read", "execute", "simulate", "approve", "admin"];
 const TOLERANCE = { min: 0, max: 600, integer: true } as const;
 
-/** Keys that cannot be used have been reported at their places, and are left out. */
+/** Invalid keys are reported at their places and left out. */
 export function readServe(table: TableReader, folder: string): ServeConfig {
   const basePath = table.text("basePath");
   const fault = basePath === undefined ? undefined : basePathFault(basePath);
@@ -149,13 +149,13 @@ function readRule(table: TableReader): readonly AccessRule[] {
   const claims = table.value("claims");
   const rule = {
     ...omitUndefined({ principals: table.texts("principals"), allow: readPatterns(table, "allow"), deny: readPatterns(table, "deny") }),
-    // their values are judged with the rule
+    // the values are checked with the rule
     ...(isJsonObject(claims) ? { claims: claims as NonNullable<AccessRule["claims"]> } : {}),
   };
   if (claims !== undefined && !isJsonObject(claims)) table.report("claims", "must be an object of claims and their values.");
   table.finish();
   const isWhole = ["principals", "claims", "allow", "deny"].every((key) => !table.has(key) || Object.hasOwn(rule, key));
-  if (!isWhole) return []; // it has been reported
+  if (!isWhole) return []; // already reported
   try {
     checkedRule(rule, "rule");
     return [rule];
@@ -169,7 +169,7 @@ function algorithmFault(text: string): string | undefined {
   return /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/u.test(text) ? undefined : "is no asymmetric algorithm such as ES256.";
 }
 
-/** Whether what is sent there can be read by its receiver alone. */
+/** Whether only the receiver can read what is sent to the address: https, or this machine. */
 export function isSafeAddress(address: string): boolean {
   if (!URL.canParse(address)) return false;
   const { protocol, hostname } = new URL(address);

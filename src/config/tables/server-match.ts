@@ -1,18 +1,18 @@
-/** Whether an engine reaches the server that an entry brings with it. */
+/** Whether an engine reaches the server of an entry. */
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { copyJson } from "../../core/base/json.ts";
 import type { EngineConfig } from "./engine-config.ts";
 import type { ToolsetConfig } from "./toolset-config.ts";
 
-/** An entry with a server of its own: its calls go there, or to an engine that it names and that answers in place of servers. */
+/** A toolset with a server: its calls go there, or to an engine that it names to answer instead. */
 export type ServerToolset = Extract<ToolsetConfig, { readonly type: "mcp" | "openapi" }>;
 
 /**
- * - `same`: the engine reaches exactly this server, so that an entry may have it;
- * - `adapts`: the engine is made once more, for the server of the entry;
- * - `other`: the engine reaches another server, or one of another kind;
+ * - `same`: the engine reaches exactly this server, so the entry can use it;
+ * - `adapts`: a second engine is made, for the server of the entry;
+ * - `other`: the engine reaches another server, or another kind of server;
  * - `stand-in`: the engine answers in place of servers, such as `lm`;
- * - `none`: the engine leaves calls to the toolset, as `local` and `multi` do.
+ * - `none`: the toolset answers calls itself, as with `local` and `multi`.
  */
 export type ServerMatch = "same" | "adapts" | "other" | "stand-in" | "none";
 
@@ -50,12 +50,12 @@ function addressOf(server: { readonly url?: string; readonly command?: string; r
   return url === undefined ? JSON.stringify([command, args]) : JSON.stringify(normalized(url));
 }
 
-/** `http://localhost:8080` and `http://localhost:8080/` are one address. */
+/** Makes `http://localhost:8080` and `http://localhost:8080/` equal. */
 function normalized(address: string): string {
   return URL.canParse(address) ? new URL(address).href : address;
 }
 
-/** The settings that decide how a server is reached, besides its address. */
+/** The settings of a connection, besides the address. */
 const CONNECTION = [
   "env",
   "cwd",
@@ -77,7 +77,7 @@ const CONNECTION = [
   "openTimeoutMs",
 ];
 
-/** Whether the engine reaches the server in the way that the entry asks for, or the entry asks for none. */
+/** Whether the engine has all connection settings that the entry sets. */
 function addsNothing(toolset: object, engine: object): boolean {
   return CONNECTION.every((key) => {
     const wanted: unknown = Reflect.get(toolset, key);
@@ -85,7 +85,7 @@ function addsNothing(toolset: object, engine: object): boolean {
   });
 }
 
-/** A key that was left out, or says what would hold without it. */
+/** Whether a key is left out, or has the value that it has by default. */
 export function saysNothing(value: unknown): boolean {
   return value === undefined || value === false || (typeof value === "object" && value !== null && Object.keys(value).length === 0);
 }

@@ -1,4 +1,4 @@
-/** Reads the table that says who answers in place of tools, which of them, and what goes wrong on purpose. */
+/** Reads the table that says which engines answer in place of tools, for which tools, and which faults are injected. */
 import { operatorText } from "../../core/error.ts";
 import type { FaultRule } from "../../core/fault.ts";
 import { isReal, sourceList, type AnswerSource } from "../../core/answer-source.ts";
@@ -13,18 +13,18 @@ import type { TableReader } from "../table-reader.ts";
 import type { ReadContext } from "../toolset/toolset-type.ts";
 
 export interface SimulationConfig {
-  /** Plays tools; undefined = examples do, unless a source names `lm`. */
+  /** The model that plays tools; undefined = examples do, unless a source names `lm`. */
   readonly model: ModelConfig | undefined;
-  /** How a model plays them. */
+  /** How the model plays tools. */
   readonly lm: LmSettings;
-  /** Of examples and faults. */
+  /** The seed of examples and faults. */
   readonly seed: number | string | undefined;
   readonly recording: RecordingConfig | undefined;
-  /** A file, or the content of one. */
+  /** A file, or its content. */
   readonly stubs: string | readonly Stub[] | undefined;
-  /** The fallback chains of tools in every session, in the order of the file; the first that fits applies. */
+  /** The fallback chains of tools in every session, in the order of the file; the first match applies. */
   readonly sources: readonly SourcesConfig[];
-  /** The fallback chain of calls of a simulation that may not run. */
+  /** The fallback chain for calls that a simulation may not run. */
   readonly standIn: readonly AnswerSource[] | undefined;
   readonly faults: readonly FaultRule[];
 }
@@ -35,7 +35,7 @@ export interface SourcesConfig {
   readonly from: readonly AnswerSource[];
 }
 
-/** The keys that have a meaning only with a recording. */
+/** The keys that only have a meaning with a recording. */
 const OF_RECORDING = ["match", "repeatLast"] as const;
 
 export function readSimulation(table: TableReader, context: Pick<ReadContext, "variables" | "problems">): SimulationConfig {
@@ -76,7 +76,7 @@ function readStandIn(table: TableReader): readonly AnswerSource[] | undefined {
   return sources;
 }
 
-/** One source or a list of them. */
+/** Reads one source or an array of sources. */
 function readSourceList(table: TableReader, key: string): readonly AnswerSource[] | undefined {
   const value = table.value(key);
   if (value === undefined) return undefined;

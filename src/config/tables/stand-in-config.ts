@@ -13,14 +13,14 @@ export interface RecordingConfig extends ReplayOptions {
 
 const MATCHES = ["strict", "nearest"] as const;
 
-/** Undefined where no file is named; that has been reported. */
+/** Undefined if no file is named, which is reported. */
 export function readRecording(table: TableReader, { variables }: Pick<ReadContext, "variables">): RecordingConfig | undefined {
   const file = table.requiredText("recording", "the file with the recorded calls");
   const options = omitUndefined({ match: table.choice("match", MATCHES), repeatLast: table.flag("repeatLast") });
   return file === undefined ? undefined : { recording: variables.path(file, [...table.path, "recording"]), ...options };
 }
 
-/** A text or a whole number. */
+/** Reads a string or an integer. */
 export function readSeed(table: TableReader): number | string | undefined {
   const value = table.value("seed");
   if (typeof value === "string") return value;
@@ -30,7 +30,7 @@ export function readSeed(table: TableReader): number | string | undefined {
   return undefined;
 }
 
-/** The path of a file, or the array in the configuration itself. */
+/** Returns the path of a file, or the array in the configuration. */
 export function readStubList(table: TableReader, { variables }: Pick<ReadContext, "variables">): string | readonly Stub[] | undefined {
   const value = table.value("stubs");
   if (value === undefined) return undefined;

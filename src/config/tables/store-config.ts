@@ -1,4 +1,4 @@
-/** Reads the table that says where sessions are kept, or the address in its place. */
+/** Reads the table that says where sessions are kept, or an address. */
 import { COUNT, MILLISECONDS } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { postgresUrlProblem } from "../../store/postgres/postgres-settings.ts";
@@ -9,7 +9,7 @@ export type StoreConfig = SqliteStoreConfig | PostgresStoreConfig;
 
 /** A SQLite file. */
 export interface SqliteStoreConfig {
-  /** Relative to the configuration file. */
+  /** The path of the file, relative to the configuration file. */
   readonly path: string;
   readonly busyTimeoutMs?: number;
   readonly synchronous?: Synchronous;
@@ -17,7 +17,7 @@ export interface SqliteStoreConfig {
 
 /** A PostgreSQL database. */
 export interface PostgresStoreConfig {
-  /** With the values of its variables: it may hold a password. */
+  /** The address with its variables resolved: it may hold a password. */
   readonly url: string;
   readonly schema?: string;
   readonly maxConnections?: number;
@@ -30,7 +30,7 @@ type Synchronous = (typeof SYNCHRONOUS)[number];
 const SYNCHRONOUS = ["full", "normal"] as const;
 const IN_MEMORY = ":memory:";
 
-/** Undefined when the table says no usable place; what is wrong has then been reported. */
+/** Undefined if the table names no valid place, which is reported. */
 export function readStore(table: TableReader, environment: Environment): StoreConfig | undefined {
   const url = readStoreUrl(table, "url", environment);
   const ofFile = omitUndefined({
@@ -52,7 +52,7 @@ export function readStore(table: TableReader, environment: Environment): StoreCo
   return url === undefined ? undefined : { ...url, ...ofDatabase };
 }
 
-/** An address under a key. What is wrong with it is reported, without a word of it. */
+/** Reads the address under a key. Reports do not quote it, since it may hold a password. */
 export function readStoreUrl(table: TableReader, key: string, environment: Environment): PostgresStoreConfig | undefined {
   const written = table.text(key);
   if (written === undefined) return undefined;

@@ -5,9 +5,9 @@ import type { TableReader } from "../table-reader.ts";
 export interface TelemetryConfig {
   /** @default true */
   readonly enabled?: boolean;
-  /** The collector, reached by OTLP over HTTP. @default that of `OTEL_EXPORTER_OTLP_ENDPOINT`, else http://localhost:4318 */
+  /** The address of the collector, for OTLP over HTTP. @default `OTEL_EXPORTER_OTLP_ENDPOINT`, else http://localhost:4318 */
   readonly endpoint?: string;
-  /** @default that of `OTEL_SERVICE_NAME`, else "haft" */
+  /** @default `OTEL_SERVICE_NAME`, else "haft" */
   readonly serviceName?: string;
   readonly recordInputs?: boolean;
   readonly recordOutputs?: boolean;

@@ -1,4 +1,4 @@
-/** Reads the toolsets of a configuration, each by its type. */
+/** Reads the toolsets of a configuration, by type. */
 import { OWN_NAMESPACE, checkName } from "../../core/call.ts";
 import { describeThrown } from "../../core/error.ts";
 import type { JsonObject } from "../../core/base/json.ts";
@@ -33,11 +33,11 @@ import { channelsType, triggersType, type TriggersConfig } from "../toolset/trig
 import { webType, type WebConfig } from "../toolset/web.ts";
 import type { BuildContext, Built, CommonConfig, Place, ReadContext, ToolsetType } from "../toolset/toolset-type.ts";
 
-/** A type of toolset that an extension brings. */
+/** A toolset of a type that an extension adds. */
 export interface ExtensionConfig extends CommonConfig {
   readonly type: "extension";
   readonly extension: string;
-  /** The keys besides those that every toolset has, as they are written. */
+  /** The keys besides those of every toolset, as written. */
   readonly options: JsonObject;
 }
 
@@ -66,7 +66,7 @@ export type BuiltInConfig =
   | FolderConfig<"skills">;
 export type ToolsetConfig = BuiltInConfig | ExtensionConfig;
 
-/** All types. A new one is a file next to these and a line here. */
+/** All types. To add one, add a file next to the others and a line here. */
 const TYPES: { readonly [Type in BuiltInConfig["type"]]: ToolsetType<Extract<BuiltInConfig, { readonly type: Type }>> } = {
   files: filesType,
   mcp: mcpType,
@@ -93,7 +93,7 @@ const TYPES: { readonly [Type in BuiltInConfig["type"]]: ToolsetType<Extract<Bui
 };
 export const TYPE_NAMES: readonly string[] = Object.keys(TYPES);
 
-/** Any of them, to be given a configuration that it has read itself. */
+/** Any type, without the relation between the configuration that it reads and the one that it builds. */
 interface AnyType {
   readonly keyAtFault: (config: never) => string;
   read(table: TableReader, common: CommonConfig, context: ReadContext): ToolsetConfig | undefined;
@@ -101,13 +101,13 @@ interface AnyType {
 }
 
 export interface ToolsetReadContext extends ReadContext {
-  /** Types that extensions bring; undefined = any word may turn out to be one. */
+  /** Types that extensions add; undefined = not known, so any word may be one. */
   readonly extensionTypes: readonly string[] | undefined;
-  /** The same of enrichments. */
+  /** Types of enrichments that extensions add; undefined = not known. */
   readonly enrichmentTypes: readonly string[] | undefined;
 }
 
-/** The keys that would do nothing in another toolset: it opens at once or has its time in the module, and its tools are trusted. */
+/** Keys that have no effect in toolsets of other types. */
 const NOT_OF_TOOLSET: ReadonlyMap<string, string> = new Map([
   ["openTimeoutMs", 'only a toolset of type "mcp" or "openapi" has it.'],
   ...["trustAnnotations", "isolation", "start"].map((key) => [key, 'only a toolset of type "mcp" has it.'] as const),
@@ -115,10 +115,10 @@ const NOT_OF_TOOLSET: ReadonlyMap<string, string> = new Map([
   ["namespace", 'only a toolset of type "file" or "inline" has it; the name of this one is its namespace.'],
 ]);
 
-/** Types whose calls an engine of the configuration may answer. The tools of all others are part of Haft. */
+/** Types whose calls an engine of the configuration may answer. Tools of all other types are part of Haft. */
 const MAY_HAVE_ENGINE: ReadonlySet<string> = new Set(["mcp", "module", "file", "inline", "openapi", "descriptors"]);
 
-/** Those of the table `toolsets`, by name, in the order of the file. */
+/** Reads the table `toolsets`, by name, in the order of the file. */
 export function readToolsets(root: TableReader, context: ToolsetReadContext): ReadonlyMap<string, ToolsetConfig> {
   const table = root.table("toolsets");
   const toolsets = new Map<string, ToolsetConfig>();
@@ -132,7 +132,7 @@ export function readToolsets(root: TableReader, context: ToolsetReadContext): Re
   return toolsets;
 }
 
-/** Reports a name that no toolset can have. @param key undefined = the name is of the table itself */
+/** Reports an invalid name of a toolset. @param key undefined = the name belongs to the table itself */
 export function checkToolsetName(name: string, table: TableReader, key: string | undefined): void {
   if (name === OWN_NAMESPACE) table.report(key, "is the name of the toolset that Haft brings along; take another one.");
   try {
@@ -142,7 +142,7 @@ export function checkToolsetName(name: string, table: TableReader, key: string |
   }
 }
 
-/** One table with a `type`. Variables of a disabled toolset stay as written. */
+/** Reads one table with a `type`. Variables of a disabled toolset are kept as written. */
 export function readToolset(table: TableReader, context: ToolsetReadContext): ToolsetConfig | undefined {
   const word = readType(table, context);
   if (word === undefined) return undefined;
@@ -156,22 +156,22 @@ export function readToolset(table: TableReader, context: ToolsetReadContext): To
   return toolset;
 }
 
-/** Whether it is read for toolsets, whose names it says itself. */
+/** Whether the table is a source of toolsets, which determines their names. */
 export function isSource({ type }: ToolsetConfig): boolean {
   return type === "file" || type === "inline" || type === "descriptors" || type === "extension";
 }
 
-/** Builds a toolset that is not an extension's. */
+/** Builds a toolset of a built-in type. */
 export async function buildToolset(place: Place, config: BuiltInConfig, context: BuildContext): Promise<Built> {
   const type: AnyType = TYPES[config.type];
-  return await type.build(place, config as never, context); // the table has each type's own functions under its name
+  return await type.build(place, config as never, context); // the table maps each type to its own functions
 }
 
-/** The key to blame when a toolset cannot be made. */
+/** Returns the key to report if a toolset cannot be made. */
 export function keyAtFault(config: ToolsetConfig): string {
   if (config.type === "extension") return "type";
   const type: AnyType = TYPES[config.type];
-  return type.keyAtFault(config as never); // as above
+  return type.keyAtFault(config as never); // the same as in `buildToolset`
 }
 
 function readType(table: TableReader, { extensionTypes, otherWords }: ToolsetReadContext): string | undefined {

@@ -1,4 +1,4 @@
-/** Reads the channels and triggers of a configuration, and gives them to the agents of a program. */
+/** Reads the channels and triggers of a configuration, and adds them to those of a program. */
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
 import { COUNT } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -12,7 +12,7 @@ import { SettingsError } from "../../triggers/settings-error.ts";
 import { createTriggers, type Triggers } from "../../triggers/triggers.ts";
 import type { TableReader } from "../table-reader.ts";
 
-/** One entry of `channels`. */
+/** An entry of `channels`. */
 export interface ChannelConfig extends ChannelOptions {
   readonly name: string;
 }
@@ -20,7 +20,7 @@ export interface ChannelConfig extends ChannelOptions {
 const KINDS = ["queue", "broadcast"] as const;
 const WHEN_FULL = ["wait", "refuse"] as const;
 
-/** In the order of the file; what is wrong has been reported at its place, and is left out. */
+/** Returns the channels in the order of the file. Invalid ones are reported at their places and left out. */
 export function readChannels(root: TableReader): readonly ChannelConfig[] {
   const channels = createChannels();
   return (root.tables("channels") ?? []).flatMap((table) => {
@@ -44,7 +44,7 @@ export function readChannels(root: TableReader): readonly ChannelConfig[] {
   });
 }
 
-/** In the order of the file. The settings are checked as for a trigger that is added. */
+/** Returns the triggers in the order of the file. Settings are checked like those of a trigger that is added at runtime. */
 export function readTriggers(root: TableReader, channels: readonly ChannelConfig[]): readonly NamedTrigger[] {
   const tables = root.tables("triggers") ?? [];
   if (tables.length === 0) return [];
@@ -64,7 +64,7 @@ export function readTriggers(root: TableReader, channels: readonly ChannelConfig
   });
 }
 
-/** Gives the triggers of a program what its configuration says. @throws ToolError `duplicate`, `conflict` */
+/** Adds the channels and triggers of a configuration to those of a program. @throws ToolError `duplicate`, `conflict` */
 export function addConfigured(
   all: Triggers,
   { channels, triggers }: { readonly channels: readonly ChannelConfig[]; readonly triggers: readonly NamedTrigger[] },

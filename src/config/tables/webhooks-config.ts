@@ -1,22 +1,22 @@
-/** Reads which services are sent webhooks by `haft serve`. */
+/** Reads the services to which `haft serve` sends webhooks. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { WEBHOOK_TYPES, type WebhookType } from "../../core/webhook-store.ts";
 import { readKey } from "./model-config.ts";
 import { isSafeAddress } from "./serve-config.ts";
 import type { TableReader } from "../table-reader.ts";
 
-/** One table of `webhooks`. */
+/** A table of `webhooks`. */
 export interface WebhookConfig {
   readonly url: string;
-  /** `env:NAME`: the variable that holds what messages are signed with. */
+  /** `env:NAME`: the variable that holds the key for signing messages. */
   readonly secret: string;
   /** @default all */
   readonly events?: readonly WebhookType[];
-  /** Hosts and networks besides public ones that it may be at. */
+  /** Hosts and networks that the address may use, in addition to public ones. */
   readonly allowPrivate?: readonly string[];
 }
 
-/** In the order of the file; undefined = it has no such key. Tables that cannot be used have been reported, and are left out. */
+/** Reads the webhooks in the order of the file; undefined = it has no such key. Invalid tables are reported and left out. */
 export function readWebhooks(root: TableReader): readonly WebhookConfig[] | undefined {
   const urls = new Set<string>();
   return root.tables("webhooks")?.flatMap((table) => {

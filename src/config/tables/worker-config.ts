@@ -7,7 +7,7 @@ export interface WorkerConfig {
   readonly concurrency?: number;
   readonly lookMs?: number;
   readonly graceMs?: number;
-  /** Whether servers run jobs as well; false leaves them to workers. */
+  /** Whether servers run jobs as well; if false, only workers do. */
   readonly inServers?: boolean;
 }
 

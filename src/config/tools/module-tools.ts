@@ -118,7 +118,7 @@ function sortOut(exports: unknown): {
   const tools = new Set<Tool>();
   const toolsets = new Set<Partial<Toolset>>();
   let unfinished: string | undefined;
-  const entries = Object.entries(Object(exports)).toSorted(([one], [other]) => (one < other ? -1 : 1)); // the order in which module namespaces list their exports
+  const entries = Object.entries(Object(exports)).toSorted(([one], [other]) => (one < other ? -1 : 1)); // like a module namespace
   for (const [, value] of entries) {
     for (const item of Array.isArray(value) ? (value as readonly unknown[]) : [value]) {
       if (isTool(item)) tools.add(item);

@@ -1,10 +1,10 @@
-/** The types of toolsets that need a folder at most: `ask`, `memory`, `notebook`, `scratchpad` and `skills`. */
+/** The types of toolsets that need at most a folder: `ask`, `memory`, `notebook`, `scratchpad` and `skills`. */
 import { resolve } from "node:path";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { Toolset } from "../../core/toolset.ts";
 import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
 
-/** A toolset without keys of its own. */
+/** A toolset without specific keys. */
 export interface PlainConfig<Type extends string> extends CommonConfig {
   readonly type: Type;
 }
@@ -17,11 +17,11 @@ export interface FolderConfig<Type extends string> extends CommonConfig {
 
 export interface MemoryConfig extends CommonConfig {
   readonly type: "memory";
-  /** `all`: those of the store as well. @default "own" */
+  /** `all`: sessions of the store as well. @default "own" */
   readonly sessions?: "own" | "all";
 }
 
-// A toolset is loaded when a configuration has it.
+// The code of a toolset is only loaded if a configuration uses it.
 export const askType = plainType("ask", async (options) => (await import("../../toolsets/ask.ts")).askToolset(options));
 export const memoryType: ToolsetType<MemoryConfig> = {
   keyAtFault: () => "sessions",

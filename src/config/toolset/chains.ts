@@ -1,4 +1,4 @@
-/** `type = "chains"`: tools that are called one after the other, each chain offered as one tool. */
+/** `type = "chains"`: chains of tool calls, each offered as one tool. */
 import { createChain, type Chain, type ChainToolOptions } from "../../compose/chain/chain.ts";
 import type { ChainStep } from "../../compose/chain/chain-step.ts";
 import { describeThrown } from "../../core/error.ts";
@@ -10,13 +10,13 @@ import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
 /** One chain of a configuration. */
 export interface NamedChain {
   readonly chain: Chain;
-  /** How it is offered as a tool. */
+  /** How the chain is offered as a tool. */
   readonly offer: ChainToolOptions;
 }
 
 export interface ChainsConfig extends CommonConfig {
   readonly type: "chains";
-  /** By name. */
+  /** The chains by name. */
   readonly chains: ReadonlyMap<string, NamedChain>;
 }
 
@@ -45,7 +45,7 @@ function readChain(table: TableReader, name: string): NamedChain | undefined {
     stopOnFailure: table.flag(table.firstPresent(["stopOnFailure", "stop_on_failure"])),
   });
   if (description === undefined) return undefined;
-  const schema = inputSchema === undefined ? {} : { inputSchema: inputSchema as NonNullable<ChainToolOptions["inputSchema"]> }; // checked where it is registered
+  const schema = inputSchema === undefined ? {} : { inputSchema: inputSchema as NonNullable<ChainToolOptions["inputSchema"]> }; // checked when the tool is registered
   return { chain, offer: { name, description, ...schema, ...more } };
 }
 
@@ -56,7 +56,7 @@ function addStep(chain: Chain, table: TableReader): void {
   const outputKey = table.text(table.firstPresent(["outputKey", "output_key"]));
   table.finish();
   if (tool === undefined) return;
-  const mapping = inputMapping?.rest() as ChainStep["inputMapping"]; // each source is checked below
+  const mapping = inputMapping?.rest() as ChainStep["inputMapping"]; // `addStep` checks each source
   try {
     chain.addStep({ tool, ...omitUndefined({ inputMapping: mapping, outputKey }) });
   } catch (thrown: unknown) {

@@ -17,19 +17,19 @@ import type { BuildContext, CommonConfig, Place, ToolsetType } from "./toolset-t
 export interface DelegateConfig {
   readonly description: string;
   readonly title?: string;
-  /** @default that of the configuration */
+  /** @default the model of the configuration */
   readonly model?: ModelConfig;
   readonly share?: SharedContext;
   readonly mode?: (typeof MODES)[number];
   readonly timeoutMs?: number;
   readonly loop: LoopConfig;
-  /** Which tools it may use. */
+  /** The tools that the delegate may use. */
   readonly tools: PermissionRules;
 }
 
 export interface DelegatesConfig extends CommonConfig {
   readonly type: "delegates";
-  /** By name. */
+  /** The delegates by name. */
   readonly delegates: ReadonlyMap<string, DelegateConfig>;
   readonly maxRunning?: number;
 }
@@ -68,7 +68,7 @@ interface Building {
   readonly context: BuildContext;
 }
 
-/** One whose model cannot be made is listed with the reason, and takes no other along. */
+/** Returns the options of a delegate. If its model cannot be made, it is listed with the reason; the others are not affected. */
 async function delegateOptions(name: string, config: DelegateConfig, building: Building): Promise<DelegateOptions> {
   const { description, title, share, mode, timeoutMs, loop, tools } = config;
   const { configuredLoop } = await import("../build/build-model.ts");

@@ -1,4 +1,4 @@
-/** `type = "descriptors"`: ensembles, tools and MCP servers in TOML files of their own. */
+/** `type = "descriptors"`: ensembles, tools and MCP servers in TOML files. */
 import { descriptorSource } from "../tools/descriptor-source.ts";
 import { filePath } from "../file-path.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -6,9 +6,9 @@ import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
 
 export interface DescriptorsConfig extends CommonConfig {
   readonly type: "descriptors";
-  /** A folder of descriptors, or one of them: relative to the configuration file and inside its folder, or absolute. */
+  /** A folder of descriptors, or a single one: relative to the configuration file and inside its folder, or absolute. */
   readonly path: string;
-  /** In the folder of the descriptors or below. */
+  /** The module of their code, in the folder of the descriptors or below. */
   readonly module?: string;
 }
 

@@ -10,7 +10,7 @@ export interface FileConfig extends CommonConfig {
   readonly type: "file";
   /** Relative to the configuration file and inside its folder, or absolute. */
   readonly path: string;
-  /** Wins over the namespaces that the file says. */
+  /** Wins over the namespaces in the file. */
   readonly namespace?: string;
 }
 

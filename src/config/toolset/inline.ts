@@ -10,7 +10,7 @@ import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
 export interface InlineConfig extends CommonConfig {
   readonly type: "inline";
   readonly namespace?: string;
-  /** Reads them, one by one, for a toolset of this name. @throws ToolError `invalid_config` when none can be used */
+  /** Reads each tool separately, for a toolset of this name. @throws ToolError `invalid_config` if none is valid */
   readonly tools: (name: string) => ReadTools;
 }
 
@@ -37,7 +37,7 @@ export const inlineType: ToolsetType<InlineConfig> = {
     let made: readonly Toolset[] | undefined;
     const load = async (context: SourceContext): Promise<readonly Toolset[]> => {
       made ??= toToolsets(tools(name), commonOf, context);
-      return made.length === 0 && common.engine !== undefined ? [{ ...common, name }] : made; // one whose engine brings the tools
+      return made.length === 0 && common.engine !== undefined ? [{ ...common, name }] : made; // the engine brings the tools
     };
     return { source: { name, load } };
   },

@@ -20,7 +20,7 @@ import { renameProblems, type Rename } from "../../engine/renamed-tools.ts";
 
 export type McpConfig = CommonConfig & ConnectionConfig & McpServer & { readonly type: "mcp" };
 
-/** How a server is reached. */
+/** How a server is started or reached. */
 export type McpServer = (McpCommand | McpAddress) &
   Omit<McpCommonOptions, "trustAnnotations" | "roots" | "sampling"> & { readonly trustAnnotations: boolean };
 
@@ -28,7 +28,7 @@ interface McpCommand {
   readonly command: string;
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
-  /** Where it runs: relative to the configuration file and inside its folder, or absolute. @default the folder of the configuration */
+  /** The working folder: relative to the configuration file and inside its folder, or absolute. @default the folder of the configuration */
   readonly cwd?: string;
   readonly url?: never;
   readonly auth?: never;
@@ -59,7 +59,7 @@ export const mcpType: ToolsetType<McpConfig> = {
   },
 };
 
-/** The settings of a toolset whose engine connects to something. */
+/** Reads the settings of a toolset whose engine connects to a server. */
 export function readConnection(table: TableReader): ConnectionConfig {
   return omitUndefined({
     openTimeoutMs: table.number("openTimeoutMs", MILLISECONDS),
@@ -68,7 +68,7 @@ export function readConnection(table: TableReader): ConnectionConfig {
   });
 }
 
-/** The keys of a server, also in an engine. Reports when neither command nor url is there. */
+/** Reads the keys of a server, also for an engine. Reports if there is neither a command nor a url. */
 export function readMcpServer(table: TableReader, context: ReadContext): McpServer | undefined {
   const isCommand = table.has("command") || !(table.has("url") || (context.otherWords && table.has("base_url")));
   const server = isCommand ? readCommand(table, context) : readAddress(table, context);
@@ -107,12 +107,12 @@ function readCommand(table: TableReader, context: ReadContext): McpCommand | und
   return { command, args, env, ...(cwd === undefined ? {} : { cwd: variables.path(cwd, [...table.path, "cwd"]) }) };
 }
 
-/** Where there is no type of toolset, `type` is another word for `transport`, as in the files of other clients. */
+/** Returns the key of the transport. In files of other clients, where toolsets have no type, `type` is an alias of `transport`. */
 function transportKey(table: TableReader, otherWords: boolean): "transport" | "type" {
   return otherWords && !table.has("transport") && table.has("type") && table.value("type") !== "mcp" ? "type" : "transport";
 }
 
-/** A descriptor may have the program and its arguments in one list. */
+/** Reads the program. A descriptor may have the program and its arguments in one array. */
 function readProgram(table: TableReader, otherWords: boolean): readonly string[] {
   const meaning = "the program that runs the server; its arguments go in args";
   if (otherWords && Array.isArray(table.value("command"))) {
@@ -151,7 +151,7 @@ function readAddress(table: TableReader, context: ReadContext): McpAddress | und
   };
 }
 
-/** `verifyTls` and `ca`, or `verify` of other systems, which is either. */
+/** Reads `verifyTls` and `ca`, or `verify` of other systems, which can be either. */
 export function readTls(
   table: TableReader,
   { variables, otherWords }: ReadContext,
@@ -163,7 +163,7 @@ export function readTls(
   return omitUndefined({ verifyTls: table.flag(flag), ca });
 }
 
-/** The engine of a server, as lazy and as much of its own for each session as the configuration says. Not opened. */
+/** Returns the engine of a server, not yet opened: lazy, or one per session, as configured. */
 export function mcpEngineOf(
   config: McpServer & ConnectionConfig,
   { folder, memory, logins }: Pick<BuildContext, "folder" | "memory" | "logins">,
@@ -176,7 +176,7 @@ export function mcpEngineOf(
   return knownTools(engine, { memory, identity: identityOf(options), ...omitUndefined({ openTimeoutMs: config.openTimeoutMs }) });
 }
 
-/** @throws ToolError `invalid_config`, beginning with the key */
+/** @throws ToolError `invalid_config`, whose message begins with the key */
 function refuseWithLogins({ auth, isolation, start }: McpServer & ConnectionConfig): void {
   if (auth?.type !== "user-login") return;
   const key = isolation === "session" ? "isolation" : start === "lazy" ? "start" : undefined;
@@ -202,7 +202,11 @@ function optionsOf(config: McpServer, { folder, logins }: { readonly folder: str
 
 const MAX_CA_BYTES = 4 * 1024 * 1024;
 
-/** A pipe or device would be waited for, or read, without end. @throws ToolError `invalid_config` for a file that cannot be read */
+/**
+ * Reads certificates. Only regular files, because a pipe or device would block or never end.
+ *
+ * @throws ToolError `invalid_config` for a file that cannot be read
+ */
 export function readAuthorities(path: string): string {
   const file = opened(path);
   try {
@@ -222,13 +226,13 @@ function opened(path: string): number {
   }
 }
 
-/** All of it is JSON. */
+/** Returns the options as JSON, which all of them are. */
 function identityOf(options: McpOptions): JsonObject {
   const { value } = copyJson(options);
   return isJsonObject(value) ? value : {};
 }
 
-/** Undefined where there is none. A fault that no source could mend is reported at its place. */
+/** Undefined if there is no table. A renaming that is invalid for any server is reported at its place. */
 export function readRename(table: TableReader): Rename | undefined {
   const rename = table.textTable("rename");
   if (rename === undefined) return undefined;

@@ -17,7 +17,7 @@ export const moduleType: ToolsetType<ModuleConfig> = {
   },
   async build(_place, { path }, { folder }) {
     const toolset = await moduleTools(path, folder);
-    for (const tool of toolset.tools ?? []) checkTool(tool); // here, so that a fault is reported with its place in the configuration
+    for (const tool of toolset.tools ?? []) checkTool(tool); // checked here to report the place in the configuration
     return { toolset };
   },
 };

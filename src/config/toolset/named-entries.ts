@@ -1,9 +1,9 @@
-/** Tools that are tables by their names, such as the chains of a toolset. */
+/** Reads tables of entries that become tools by name, such as the chains of a toolset. */
 import { checkName } from "../../core/call.ts";
 import { describeThrown } from "../../core/error.ts";
 import type { TableReader } from "../table-reader.ts";
 
-/** By name; undefined, and reported, where the table is missing. Names that no tool can have are reported. */
+/** Returns the entries by name; undefined if the table is missing, which is reported. Invalid names of tools are reported too. */
 export function readNamed<Entry>(
   table: TableReader,
   key: string,

@@ -1,4 +1,4 @@
-/** `type = "openapi"`, and `rest` in the words of other systems: the operations of a REST service. */
+/** `type = "openapi"`, in files of other systems `rest`: the operations of a REST service. */
 import type { Engine } from "../../core/engine.ts";
 import type { OperationFilter } from "../../engine/openapi/import-openapi.ts";
 import type { RestOptions } from "../../engine/rest/rest-options.ts";
@@ -17,7 +17,7 @@ export interface OpenApiConfig extends CommonConfig, RestService {
   readonly openTimeoutMs?: number;
 }
 
-/** How a service is reached; an engine may leave out the document, and takes that of the entry it answers for. */
+/** How a service is reached. An engine may leave out the document, and uses that of the entry it answers for. */
 export interface RestService extends Omit<RestOptions, "document" | "idempotencyHeader"> {
   /** An http(s) address, or a file: relative to the configuration file and inside its folder, or absolute. */
   readonly document?: string;
@@ -42,7 +42,7 @@ export const openApiType: ToolsetType<OpenApiConfig> = {
   },
 };
 
-/** The keys of a service, also in an engine. */
+/** Reads the keys of a service, also for an engine. */
 export function readRestService(table: TableReader, context: ReadContext): RestService {
   const { variables, otherWords } = context;
   const baseKey = otherWords && table.has("base_url") ? "base_url" : "baseUrl";
@@ -71,7 +71,7 @@ export function readRestService(table: TableReader, context: ReadContext): RestS
   });
 }
 
-/** Undefined where there are none. */
+/** Undefined if there are none. */
 function secretsIn(texts: readonly (string | undefined)[], { environment }: Variables): Readonly<Record<string, string>> | undefined {
   const secrets: Record<string, string> = Object.assign({}, ...texts.map((text) => variablesIn(text ?? "", environment)));
   return Object.keys(secrets).length === 0 ? undefined : secrets;
@@ -93,7 +93,7 @@ function readFilter(table: TableReader, key: string): OperationFilter | undefine
   return read;
 }
 
-/** The engine is loaded only now. */
+/** Makes the engine, loading its code only now. */
 export async function restEngineOf(service: RestService, { folder }: Pick<BuildContext, "folder">): Promise<Engine> {
   const { document = "", baseUrl, include, exclude, auth, headers, documentHeaders, effects, rename } = service;
   const { trustExtensions, allowPrivate, maxBytes, maxRedirects, verifyTls, ca, idempotencyHeader, secrets } = service;

@@ -1,4 +1,4 @@
-/** The keys of a sandbox, of toolsets that run programs. */
+/** The sandbox keys of toolsets that run programs. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { ProgramOptions } from "../../toolsets/programs/program-options.ts";
 import type { TableReader } from "../table-reader.ts";

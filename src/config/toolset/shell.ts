@@ -1,4 +1,4 @@
-/** `type = "shell"` and `type = "python"`: the toolsets that run what a model writes. */
+/** `type = "shell"` and `type = "python"`: the toolsets that run code written by a model. */
 import { resolve } from "node:path";
 import { COUNT } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -8,7 +8,10 @@ import type { TableReader } from "../table-reader.ts";
 import { readSandbox } from "./sandbox.ts";
 import type { BuildContext, CommonConfig, ReadContext, ToolsetType } from "./toolset-type.ts";
 
-/** Paths are relative to the configuration file. `timeoutMs` is the time of a program where the call says none; 0 = the most that a call may ask for. */
+/**
+ * Paths are relative to the configuration file. `timeoutMs` is the timeout of a program whose call gives none; 0 = the longest that a call may ask
+ * for.
+ */
 type ProgramConfig = CommonConfig & Omit<ProgramOptions, "name" | "protect" | "timeoutMs">;
 
 export type ShellConfig = ProgramConfig & Pick<ShellOptions, "shell"> & { readonly type: "shell" };
@@ -49,7 +52,7 @@ function readProgram(table: TableReader, { variables }: ReadContext): Omit<Progr
   const env = table.textTable("env");
   const more = omitUndefined({
     ...sandbox,
-    env: env === undefined ? undefined : variables.sentValues(env, [...table.path, "env"]), // a model can print them
+    env: env === undefined ? undefined : variables.sentValues(env, [...table.path, "env"]), // models can print them
     maxTimeoutMs: table.number("maxTimeoutMs", TIME),
     maxMemoryBytes: table.number("maxMemoryBytes", COUNT),
     maxProcesses: table.number("maxProcesses", COUNT),

@@ -1,4 +1,4 @@
-/** `type = "command"` and `type = "http"`: tools for people who write no code. */
+/** `type = "command"` and `type = "http"`: tools that are defined by templates, without code. */
 import { resolve } from "node:path";
 import { copyJson, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -22,7 +22,7 @@ export interface CommandConfig extends CommonConfig, Omit<SandboxConfig, "sandbo
   readonly type: "command";
   /** @default "none" */
   readonly sandbox?: SandboxKind;
-  /** Where the programs run, relative to the configuration file. @default the folder of the configuration */
+  /** The working folder of the programs, relative to the configuration file. @default the folder of the configuration */
   readonly root?: string;
   readonly env: Readonly<Record<string, string>>;
   readonly tools: readonly { readonly tool: Tool; readonly template: CommandTemplate; readonly sandbox?: SandboxKind }[];
@@ -93,7 +93,7 @@ async function sandboxOf(config: CommandConfig, { folder, ownPaths }: BuildConte
   );
 }
 
-/** Finds the sandbox when the toolset is opened; the tools run their programs themselves. */
+/** An engine that only opens and closes the sandbox; the tools run their programs themselves. */
 function sandboxEngine(runner: ProgramRunner): Engine {
   return {
     kind: "command",
@@ -134,7 +134,7 @@ function readTools<Read>(table: TableReader, readOne: (entry: TableReader) => Re
   return entries?.flatMap((entry) => readOne(entry) ?? []);
 }
 
-/** The fields that are those of every tool in a file. Keys of the template have been asked for. */
+/** Reads the fields that every tool in a file has. The keys of the template must have been read before. */
 function readTool(entry: TableReader): Tool | undefined {
   const fields: JsonObject = entry.rest();
   try {
@@ -216,7 +216,7 @@ function faultOf(make: () => unknown): string | undefined {
   }
 }
 
-/** Undefined where it cannot be made, which has been reported. */
+/** Undefined if it throws, which was reported. */
 function valueOf<Value>(make: () => Value): Value | undefined {
   try {
     return make();

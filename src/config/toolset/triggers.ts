@@ -1,4 +1,4 @@
-/** `type = "triggers"` and `type = "channels"`: the toolsets with which a model sets what wakes it, and writes to other agents. */
+/** `type = "triggers"` and `type = "channels"`: the toolsets with which a model sets its triggers, and writes to other agents. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { channelsToolset } from "../../toolsets/channels.ts";
 import { triggersToolset } from "../../toolsets/triggers.ts";
@@ -7,7 +7,7 @@ import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
 
 export interface TriggersConfig extends CommonConfig {
   readonly type: "triggers";
-  /** The names of the tools that add triggers which are offered. @default all */
+  /** The names of the offered tools that add triggers. @default all */
   readonly tools?: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** `type = "web"`: the toolset that reads pages of the web, and searches with a provider. */
+/** `type = "web"`: the toolset that reads web pages and searches with a provider. */
 import { COUNT } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { SearchProviderOptions, WebOptions } from "../../toolsets/web/web-options.ts";
