@@ -53,10 +53,7 @@ export interface SendOptions {
 
 /** Options of an agent's start. */
 export interface AgentStartOptions {
-  /**
-   * Whether to begin a run at once for messages that wait in the inbox, or were never answered before a crash. If false, the next run includes them.
-   * @default true
-   */
+  /** Whether inbox messages, and those unanswered before a crash, begin a run at once. If false, the next run includes them. @default true */
   readonly goOn?: boolean;
 }
 

@@ -6,14 +6,10 @@ import { onAbort, waitFor, type Interruptible } from "../policy/attempts/deadlin
 import { artifactsOf, type RuntimeSession } from "../runtime/runtime-session.ts";
 import { attachArtifacts, withoutArtifacts } from "../session/attach-artifacts.ts";
 
-/**
- * Longest time to read the files of one request, in milliseconds. The store is the program's, and one that does not answer must not block the loop.
- */
+/** Longest time to read the files of one request, in milliseconds. A store that does not answer must not block the loop. */
 const READ_MS = 10_000;
 
-/**
- * Returns the request with its files, or unchanged if no artifacts are kept. Files that cannot be read, or whose reading was cancelled, are left out.
- */
+/** Returns the request with its files, or unchanged if no artifacts are kept. Files are left out if reading them fails or is cancelled. */
 export async function attachFiles(request: ModelRequest, session: RuntimeSession, signals: readonly AbortSignal[]): Promise<ModelRequest> {
   const artifacts = artifactsOf(session);
   if (artifacts === undefined) return request;

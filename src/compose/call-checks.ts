@@ -23,7 +23,7 @@ export interface CallChecksOptions {
   readonly offeredName: OfferedName;
 }
 
-/** What the results of a round show about repeated calls. */
+/** Findings about repeated calls in a round. */
 export interface CallFindings {
   readonly nudges: readonly string[];
   /** Why the run ends for repeated calls; undefined if it does not. */

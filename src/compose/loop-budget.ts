@@ -3,7 +3,7 @@ import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Clock } from "../core/ports.ts";
 
-/** What a loop's budget counts. */
+/** The axes of a loop's budget. */
 export const BUDGET_AXES = ["rounds", "wallMs", "calls", "tokens", "cost"] as const;
 /**
  * `rounds`: requests to the model; `wallMs`: milliseconds since the run began; `calls`: calls that were not refused; `tokens`: input and output;

@@ -27,7 +27,7 @@ export interface RoundFacts {
   readonly rounds: number;
   /** How many messages in a row were pauses, this one included. @default 0 */
   readonly pauses?: number;
-  /** Whether this was the last round, for the answer, after the budget was used up. @default false */
+  /** Whether this round was the last one, granted for the answer after the budget was used up. @default false */
   readonly lastRound?: boolean;
   /** @default "ok" */
   readonly budget?: BudgetLevel;

@@ -18,10 +18,7 @@ export interface LoopLimits {
   readonly repeat?: RepeatGuardOptions | false;
   /** Maximum duration of a run, in milliseconds; running work is then cancelled. 0 = no limit. @default 0 */
   readonly maxDurationMs?: number;
-  /**
-   * Longest time without output of the model, progress of a tool or a result, in milliseconds; running work is then cancelled. 0 = no limit. @default
-   * 0
-   */
+  /** Longest time without model output, tool progress or a result, in milliseconds; running work is then cancelled. 0 = no limit. @default 0 */
   readonly idleMs?: number;
   /** How many times in a row a provider may pause its message and be asked to continue. @default 10 */
   readonly maxPauses?: number;

@@ -25,20 +25,14 @@ export interface LoopRound {
 
 /** Options of a loop. */
 export interface LoopOptions {
-  /**
-   * A model, or its name `provider/model` for `modelFrom` of `haft/model`. The keys of a named model are read from `process.env` when the loop first
-   * runs.
-   */
+  /** A model, or its name `provider/model` for `modelFrom` of `haft/model`. Its keys are read from `process.env` when the loop first runs. */
   readonly model: Model | string;
   readonly session: RuntimeSession;
   /** The name of the agent in traces. @default that of the runtime */
   readonly agentName?: string;
   /** The system prompt, or a function that returns it, called before each request. */
   readonly system?: string | ((round: LoopRound) => string);
-  /**
-   * Returns the tools that the model is offered; called before each request. The model may still call others, within `allow`. @default every tool on
-   * offer
-   */
+  /** Returns the tools that the model is offered; called before each request. Others may still be called, within `allow`. @default all tools */
   readonly tools?: (round: LoopRound) => readonly ModelTool[];
   /**
    * For large registries: shows the model only the pinned tools, `find_tools`, and the tools that it has found. The runtime needs the toolset of
@@ -87,10 +81,7 @@ export interface LoopOptions {
   readonly calls?: Pick<RoundOptions, "data" | "principal" | "variation" | "ask" | "onProgress" | "validate" | "background">;
   /** Whether to start reads as soon as they are sealed, while the model is still writing. @default true */
   readonly earlyDispatch?: boolean;
-  /**
-   * Lets the model run any call in the background: each tool is offered with the parameter `run_in_background`, unless it has one of that name
-   * already. @default false
-   */
+  /** Lets the model run calls in the background: adds the parameter `run_in_background` to each tool that has none of that name. @default false */
   readonly offerBackground?: boolean;
   readonly onEvent?: LoopListener;
 }

@@ -245,7 +245,7 @@ export class LoopRun {
     return output === undefined ? { ...stop, detail: emptyAnswer(reply) } : await this.#answer(text, output);
   }
 
-  /** Returns the end of a run whose answer fits the output schema, or never will; undefined if the model is asked again. */
+  /** Returns the end of the run if its answer fits the output schema, or may not be asked for again; undefined to ask the model again. */
   async #answer(text: string, output: StructuredOutput): Promise<Stop | undefined> {
     const { limits } = this.#parts;
     const reading = await output.read(text);

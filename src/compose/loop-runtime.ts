@@ -11,11 +11,7 @@ export interface RuntimeLoopOptions extends Omit<LoopOptions, "session"> {
 
 /** A runtime, made by `createRuntime`: it has toolsets, runs calls and returns their results. */
 export class Runtime extends CallRuntime {
-  /**
-   * Makes a loop with a session of this runtime: `createLoop({ session: runtime.session(), ...options })`.
-   *
-   * @throws ToolError as `createLoop`
-   */
+  /** Makes a loop with a session of this runtime: `createLoop({ session: runtime.session(), ...options })`. @throws ToolError as `createLoop` */
   loop(options: RuntimeLoopOptions): Loop {
     const { session = this.session(), ...rest } = options ?? {};
     return createLoop({ ...rest, session });

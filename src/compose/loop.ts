@@ -58,10 +58,7 @@ export interface Loop {
     input?: string | SessionMessage,
     options?: LoopRunOptions<Output>,
   ): Promise<LoopResult<InferInput<Output>>>;
-  /**
-   * Like `run`, as events: the text of the model, the calls, their results, and `stop` with the result at the end. Ending the iteration early cancels
-   * the run.
-   */
+  /** Like `run`, as events: text, calls, their results, and last `stop` with the result. Ending the iteration early cancels the run. */
   stream<const Output extends SchemaSource = never>(
     input?: string | SessionMessage,
     options?: LoopRunOptions<Output>,
@@ -77,9 +74,7 @@ export interface Loop {
     decisions: ResumeDecisions,
     options?: LoopRunOptions<Output>,
   ): Promise<LoopResult<InferInput<Output>>>;
-  /**
-   * Sends a message while the loop runs: the model gets it with the next request, once the running calls have their results; else in the next run.
-   */
+  /** Sends a message while the loop runs: the model gets it with the next request, after the running calls, or in the next run. */
   steer(message: string | SessionMessage): void;
   /** The calls that wait for approval, to be decided with `resume`. */
   pending(): readonly PendingCall[];

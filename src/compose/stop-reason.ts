@@ -1,4 +1,3 @@
-
 /** The reasons why a loop ends, each with a text for people. */
 export const STOP_REASONS = {
   answered: "The model answered without a further call.",

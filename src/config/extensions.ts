@@ -16,11 +16,7 @@ export interface ExtensionContext {
   readonly name: string;
   /** The absolute folder of the configuration, to which paths are relative. */
   readonly folder: string;
-  /**
-   * Replaces the variables `env:NAME` and `${NAME}` in a text, which a factory's keys still contain.
-   *
-   * @throws ToolError `invalid_config` for a variable that is not set
-   */
+  /** Replaces `env:NAME` and `${NAME}` in a text; keys are passed unresolved. @throws ToolError `invalid_config` for a variable that is not set */
   readonly resolve: (text: string) => string;
   /** For a source: the engine that answers for its tools, if the configuration names one. */
   readonly engine: Engine | undefined;

@@ -71,8 +71,8 @@ export const CONFIG_NAMES: readonly string[] = ["haft.toml", "haft.yaml", "haft.
  *
  * The files of other MCP clients, with `mcpServers` or `servers`, can be read too.
  *
- * @throws ToolError `invalid_config`: the message is the first problem as `file:line:column: key: what is wrong`,
- * `details` has all of them in the order of the file, at most 20. No message contains the value of a variable.
+ * @throws ToolError `invalid_config`: the message is the first problem as `file:line:column: key: what is wrong`, `details` has all of them in the
+ * order of the file, at most 20. No message contains the value of a variable.
  * @throws ToolError `duplicate` for an extension with the name of a built-in one
  */
 export async function loadConfig(path: string, options: LoadOptions = {}): Promise<LoadedConfig> {

@@ -182,11 +182,7 @@ export class TableReader {
     return Object.keys(this.#table);
   }
 
-  /**
-   * Reports the keys that were not read.
-   *
-   * @param elsewhere messages for keys that are known, but belong elsewhere
-   */
+  /** Reports the keys that were not read. @param elsewhere messages for keys that are known, but belong elsewhere */
   finish(elsewhere: ReadonlyMap<string, string> = NOWHERE): void {
     const unknown = Object.keys(this.#table).filter((key) => !this.#known.has(key));
     const known = [...this.#known];

@@ -23,8 +23,8 @@ export interface InfoOptions {
 }
 
 /**
- * Returns the toolset `manual` with the tool `info`, which returns the documentation of any tool of its runtime:
- * `createRuntime({ toolsets: [infoToolset()] })`.
+ * Returns the toolset `manual` with the tool `info`, which returns the documentation of any tool of its runtime: `createRuntime({ toolsets:
+ * [infoToolset()] })`.
  *
  * Reading it unlocks a tool with `requiresReading` for that session. Tools that are hidden from the caller are hidden here too.
  */

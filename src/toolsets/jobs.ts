@@ -25,10 +25,7 @@ export interface JobsToolsetOptions {
   readonly triggers?: Triggers;
 }
 
-/**
- * Returns tools with which a model manages its background jobs: `jobs`, `wait`, `read_job`, `send_to_job`, `stop_job`. They only reach jobs of the
- * calling session.
- */
+/** Returns tools for a model's background jobs: `jobs`, `wait`, `read_job`, `send_to_job`, `stop_job`. Only jobs of the calling session. */
 export function jobsToolset(options: JobsToolsetOptions = {}): Toolset {
   checkKnownKeys(options, { triggers: true }, "jobsToolset()");
   return {

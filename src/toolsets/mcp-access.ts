@@ -33,8 +33,8 @@ const MAX_BASE64 = { image: (MAX_MEDIA_BYTES.image * 4) / 3, pdf: (MAX_MEDIA_BYT
 
 /**
  * Returns the toolset `mcp` with `mcp_list`, `mcp_call`, `mcp_read_resource` and `mcp_get_prompt`. A call through `mcp_call` is a call of the tool
- * itself: its rules, approvals, effects and locks apply, and an answer that the server marks as an error is an error. Servers and tools that
- * are denied or hidden from the caller are not listed. To keep the servers' own tools out of a model's list, defer or hide them.
+ * itself: its rules, approvals, effects and locks apply, and an answer that the server marks as an error is an error. Servers and tools that are
+ * denied or hidden from the caller are not listed. To keep the servers' own tools out of a model's list, defer or hide them.
  *
  * @throws ToolError `invalid_argument`
  */
@@ -65,10 +65,7 @@ function lineOf({ name, peer, tools }: KnownServer): JsonObject {
   return { server: name, state, tools: plural(tools.length, "tool") };
 }
 
-/**
- * Lists a server's tools, resources and prompts. Many servers announce resources or prompts and then fail to list them, so a failure only adds a
- * problem.
- */
+/** Lists a server's tools, resources and prompts. Many servers announce resources or prompts and then fail to list them, so that is only noted. */
 async function contentsOf(server: KnownServer, context: ToolContext): Promise<JsonObject> {
   const options = peerOptions(context);
   const problems: string[] = [];

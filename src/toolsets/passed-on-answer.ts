@@ -6,11 +6,7 @@ import { ToolOutput } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
 import type { ToolResult } from "../core/result.ts";
 
-/**
- * Makes a call on behalf of a tool that calls others by name, and returns the call's answer.
- *
- * @throws ToolError the error that the call ended with. By rejecting
- */
+/** Makes a call for a tool that calls others by name, and returns its answer. @throws ToolError the error that the call ended with. By rejecting */
 export async function passOn({ execute }: ToolContext, call: ToolCall, madeBy: string): Promise<ToolOutput> {
   const result = await execute(call, { background: false }).catch((thrown: unknown) => {
     throw keptFromStarting(thrown);

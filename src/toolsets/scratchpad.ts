@@ -77,8 +77,7 @@ const WITH_KEY: ReadonlySet<string> = new Set(["get", "set", "delete"]);
 
 /**
  * Returns a toolset with the tool `scratchpad`, with which a model keeps notes for itself within a session: it sets, gets, lists and deletes short
- * texts by
- * key. Handlers share them through `scratchpadOf`, and each change is a `state-change` event.
+ * texts by key. Handlers share them through `scratchpadOf`, and each change is a `state-change` event.
  *
  * @throws ToolError `invalid_argument` for unknown options
  */

@@ -235,10 +235,7 @@ function isChangeable(path: string, { root, writable }: ProgramSettings): boolea
   return [root, ...writable].some((folder) => isInsideFolder(path, folder));
 }
 
-/**
- * Asks an interpreter for its path and folders, because a name may be a script that selects an interpreter. It loads no code of the user or of the
- * folder.
- */
+/** Asks an interpreter for its path and folders, because a name may be a script that selects an interpreter. Loads no code of the user or folder. */
 async function askPython(python: string, signal: AbortSignal, ...more: readonly string[]): Promise<Interpreter> {
   const { PATH = "", HOME = "" } = process.env;
   const said = await promisify(execFile)(python, ["-I", ...more, "-c", ASK_PYTHON], { signal, env: { PATH, HOME }, timeout: 30_000 }).then(

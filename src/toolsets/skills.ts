@@ -26,8 +26,7 @@ const SKILL_FILE = "SKILL.md";
 
 /**
  * Returns a toolset with the tool `skill` over a folder of skills: `<skill>/SKILL.md` begins with a YAML front matter that has `name` and
- * `description`. The description of the
- * tool lists every skill in one line; a call reads the instructions of one, or another file of its folder.
+ * `description`. The description of the tool lists every skill in one line; a call reads the instructions of one, or another file of its folder.
  *
  * The folder is read when the toolset is opened and when it is refreshed. At most 200 skills. A skill whose front matter cannot be read, or that is
  * reached by a link leading out of its folder, is left out with a warning.

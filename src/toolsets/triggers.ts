@@ -25,8 +25,8 @@ const NAME = "A name of your own for it, by which it can be removed. Left out: a
 const READS = { reads: ["trigger"], writes: [], idempotent: true } as const;
 
 /**
- * Returns tools with which a model manages its own triggers: one for each universal kind (`add_timer`, `add_schedule`, `watch_channel`, and those
- * of the program), `list_triggers` and `remove_trigger`. They only reach triggers of the calling session.
+ * Returns tools with which a model manages its own triggers: one for each universal kind (`add_timer`, `add_schedule`, `watch_channel`, and those of
+ * the program), `list_triggers` and `remove_trigger`. They only reach triggers of the calling session.
  *
  * @throws ToolError `invalid_argument`
  */

@@ -57,11 +57,7 @@ export interface ChainToolOptions extends Omit<Tool, "execute" | "composite" | "
 /** The tools that a chain is checked against. */
 export type ChainTools = Runtime | RuntimeSession | Registry | readonly SequenceTool[];
 
-/**
- * Makes a chain of these steps, to which `addStep` can add. At most 1,000 steps.
- *
- * @throws ToolError `invalid_argument` naming the step and what is wrong with it
- */
+/** Makes a chain of these steps, to which `addStep` can add. At most 1,000 steps. @throws ToolError `invalid_argument` naming the step */
 export function createChain(steps: Iterable<ChainStep> = []): Chain {
   const fits = typeof steps === "object" && steps !== null && Symbol.iterator in steps;
   checkArgument(fits, "createChain()", "an array of steps", steps, 'For example [{ tool: "files::read", inputs: { path: "notes.md" } }].');
@@ -198,9 +194,7 @@ interface ChainCall {
   readonly answerKey: string | undefined;
 }
 
-/**
- * @throws ToolError `invalid_input` for a chain that cannot be run, before any step; `execution_failed` if a step fails; `cancelled` with the call
- */
+/** @throws ToolError `invalid_input` for an invalid chain, before any step; `execution_failed` if a step fails; `cancelled` with the call */
 async function answer(steps: readonly ReadStep[], { input, context, stopOnFailure, answerKey }: ChainCall): Promise<JsonValue> {
   const { execute, signal, progress } = context;
   const problems = problemsOf(steps, registryOf(context), input);

@@ -32,10 +32,7 @@ export interface StepRunner {
   /** Returns the whole answer, even if the model is shown less of it; or why the rest is not available. */
   whole(result: ToolResult): WholeResult | string;
   readonly signal: AbortSignal | undefined;
-  /**
-   * Whether a repetition reruns a step that a full store kept from starting. If so, the chain ends there, because later steps may depend on its
-   * answer.
-   */
+  /** Whether a repetition reruns a step that a full store kept from starting. If so, the chain ends there: later steps may depend on it. */
   readonly isKeyed?: boolean;
   /** Called with the keys of the context that a step has set, even if their values have not changed. */
   kept?(keys: readonly string[]): void;

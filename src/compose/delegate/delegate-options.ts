@@ -59,19 +59,13 @@ export interface DelegateOptions extends OfTool, DelegateLoopOptions {
   readonly allow?: VisibilityRules;
   /** The part of its caller's conversation that the delegate gets with its task. @default "task" */
   readonly share?: SharedContext;
-  /**
-   * Maximum number of its runs at once in one conversation, including runs of delegates that it calls; further calls end `resource_busy`. Integer ≥
-   * 1. @default 3
-   */
+  /** Maximum number of concurrent runs in one conversation, with those of its own delegates; others end `resource_busy`. Integer ≥ 1. @default 3 */
   readonly maxRunning?: number;
   /** The input schema of the tool. @default `{ task: string }` */
   readonly inputSchema?: Tool["inputSchema"];
   /** Returns the first message for the loop. @default the argument `task`; without it, the whole input as JSON */
   readonly prompt?: (input: JsonObject) => string;
-  /**
-   * The schema of the answer, an object, as in `LoopRunOptions.output`. It is also the output schema of the tool. @default the answer is the last
-   * text
-   */
+  /** The schema of the answer, an object, as in `LoopRunOptions.output`. Also the output schema of the tool. @default the last text */
   readonly output?: SchemaSource;
 }
 

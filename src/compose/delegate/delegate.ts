@@ -48,11 +48,10 @@ export interface DelegatesToolsetOptions {
 /**
  * Returns a sub-agent as a tool: a model calls it with a task, and it answers with the last text of its own loop.
  *
- * The loop has its own session, and at most the tools that the caller may use. Its calls are checked, approved and recorded
- * like any other, cancelled with the delegate's call, and simulated if that call is. Delegates may call delegates, at most 3 levels deep, and
- * `maxRunning` at once. A delegate that is stopped by a limit, by its model or by a call that waits for approval ends `execution_failed`, and one
- * that
- * is cancelled ends `cancelled`; both keep the latest text and the list of calls as their output.
+ * The loop has its own session, and at most the tools that the caller may use. Its calls are checked, approved and recorded like any other, cancelled
+ * with the delegate's call, and simulated if that call is. Delegates may call delegates, at most 3 levels deep, and `maxRunning` at once. A delegate
+ * that is stopped by a limit, by its model or by a call that waits for approval ends `execution_failed`, and one that is cancelled ends `cancelled`;
+ * both keep the latest text and the list of calls as their output.
  *
  * If a store keeps the caller's session, the delegate's session is kept under the id `<session>/<call>`, and after a crash it continues from there.
  * By default a delegate has no timeout and is attempted once: see `timeoutMs` and `maxAttempts`.
@@ -183,7 +182,8 @@ async function runIn(
 }
 
 function loopOptions(options: DelegateOptions): DelegateLoopOptions {
-  return Object.fromEntries(Object.entries(options).filter(([key]) => Object.hasOwn(LOOP_KEYS, key))) as unknown as DelegateLoopOptions; // only these
+  // Only the loop's options are left.
+  return Object.fromEntries(Object.entries(options).filter(([key]) => Object.hasOwn(LOOP_KEYS, key))) as unknown as DelegateLoopOptions;
 }
 
 /** Returns the result of a loop that had answered before a crash; undefined if it had not. */

@@ -31,9 +31,7 @@ export class MarkedValues {
     return marked;
   }
 
-  /**
-   * Returns the origin of a value, or the value itself if no part of it comes from an answer; undefined if it was combined from several or computed.
-   */
+  /** Returns the origin of a value, or the value itself if no part of it comes from an answer; undefined if it was combined or computed. */
   sourceOf(value: JsonValue): { readonly value: JsonValue } | Origin | undefined {
     const leaf = this.#firstMark(value, []);
     if (leaf === "computed") return undefined;

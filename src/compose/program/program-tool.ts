@@ -104,10 +104,7 @@ function answerOf({ end, log, results, unawaited }: ProgramOutcome, limits: Prog
   };
 }
 
-/**
- * Describes calls that the program did not wait for, whether on purpose (`Promise.race`) or not: code that awaits them never continued, and their
- * errors are lost.
- */
+/** Describes calls that the program did not wait for, on purpose (`Promise.race`) or not: code after them never ran, and errors are lost. */
 function unawaitedNote(results: readonly ToolResult[], unawaited: readonly number[]): string | undefined {
   if (unawaited.length === 0) return undefined;
   const told = unawaited.slice(0, MAX_TOLD).flatMap((index) => (results[index] === undefined ? [] : [toldResult(results[index], index)]));

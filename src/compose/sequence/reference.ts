@@ -68,10 +68,7 @@ export class ReferenceReader {
     return reference?.text.length === text.length && this.#isMeant(reference) ? reference : undefined;
   }
 
-  /**
-   * Returns the references to calls of the sequence in a text, and its escaped dollar signs, in order. Only for texts that are not a reference as a
-   * whole.
-   */
+  /** Returns the references to calls of the sequence in a text, and its escaped dollar signs, in order. For texts that are not one as a whole. */
   inside(text: string): readonly TextPart[] {
     const parts: TextPart[] = [];
     for (let at = text.indexOf("$"); at >= 0;) {

@@ -21,10 +21,8 @@ export const SEQUENCE_REASONS = [
 
 /**
  * The less obvious ones: `unknown_argument`: an argument that the tool does not have; `future_reference`: a reference to the call itself or a later
- * one;
- * `indirect_reference`: a reference inside a longer text; `missing_reference`: a reference to a call that is not in the sequence; `nesting_required`:
- * no call
- * refers to another; `nesting_forbidden`: one does.
+ * one; `indirect_reference`: a reference inside a longer text; `missing_reference`: a reference to a call that is not in the sequence;
+ * `nesting_required`: no call refers to another; `nesting_forbidden`: one does.
  */
 export type SequenceReason = (typeof SEQUENCE_REASONS)[number];
 
@@ -38,7 +36,7 @@ export interface SequenceProblem {
   /** The parsed call; left out if it could not be parsed. */
   readonly call?: SequenceCall;
   readonly message: string;
-  /** What would work. */
+  /** A hint at a fix. */
   readonly hint?: string;
 }
 

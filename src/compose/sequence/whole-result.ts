@@ -2,11 +2,7 @@ import type { ToolResult } from "../../core/result.ts";
 import type { WholeResult } from "../../policy/results/large-result-store.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 
-/**
- * Returns the whole answer of a call whose result was cut for the model, or why it is not kept.
- *
- * @param session undefined if the result has all that is kept
- */
+/** Returns the whole answer of a call whose result was cut, or why it is not kept. @param session undefined if the result has all that is kept */
 export function wholeResult(session: RuntimeSession | undefined, { name, output, content, truncation }: ToolResult): WholeResult | string {
   if (truncation === undefined || (output !== undefined && content !== undefined)) return { output, content };
   const { handle, shownBytes, totalBytes } = truncation;

@@ -22,10 +22,7 @@ export interface AnswerBuildOptions extends ModelListeners {
   readonly environment?: Environment;
   /** Answers every tool, whatever the file says. */
   readonly override?: AnswerSources;
-  /**
-   * Answers the tools that the file does not mention, except those that are already answered by an engine other than their own. @default they are
-   * live
-   */
+  /** Answers the tools that the file does not mention, except those whose own engine is a stand-in. @default they are live */
   readonly otherwise?: AnswerSources;
   /** A file, or the text of a recording, that replaces the one of the configuration. It is also the first stand-in. */
   readonly recording?: string;

@@ -24,7 +24,7 @@ import { factoryError } from "../extensions.ts";
 import { filePath } from "../file-path.ts";
 import type { Environment } from "../variables.ts";
 
-/** What enrichments are made with. */
+/** Inputs for making an enrichment. */
 export interface EnrichmentContext {
   readonly folder: string;
   readonly environment: Environment;
@@ -33,11 +33,7 @@ export interface EnrichmentContext {
   readonly resolve: (text: string) => string;
 }
 
-/**
- * Makes an enrichment. Undefined if its type is not registered.
- *
- * @throws ToolError if its model or the enrichment itself cannot be made
- */
+/** Makes an enrichment. Undefined if its type is not registered. @throws ToolError if its model or the enrichment itself cannot be made */
 export async function makeEnrichment(config: EnrichmentConfig, context: EnrichmentContext): Promise<Enrichment | undefined> {
   switch (config.type) {
     case "output_parameters": {

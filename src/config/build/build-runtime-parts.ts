@@ -56,9 +56,7 @@ export interface BuildOptions extends ModelListeners {
   readonly triggers?: Triggers;
   /** The store of the runtime, for toolsets that search it. @default none */
   readonly store?: Store;
-  /**
-   * Keeps the logins of users to servers with `auth` of the type `user-login`. @default as configured in `[serve.logins]`; in memory without a folder
-   */
+  /** Keeps the logins of users to servers with `auth` of the type `user-login`. @default as in `[serve.logins]`; in memory without a folder */
   readonly logins?: UserLogins;
 }
 

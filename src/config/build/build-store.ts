@@ -8,11 +8,7 @@ import { folderArtifacts } from "../../store/folder-artifacts.ts";
 import type { HaftConfig } from "../haft-config.ts";
 import type { LoadedConfig } from "../load-config.ts";
 
-/**
- * Makes the store of a configuration, not yet opened; undefined if it has none.
- *
- * @param readOnly only read, even from a damaged file
- */
+/** Makes the store of a configuration, not yet opened; undefined if it has none. @param readOnly only read, even from a damaged file */
 export function buildStore({ config: { store }, folder }: LoadedConfig, readOnly: boolean = false): Store | undefined {
   if (store === undefined) return undefined;
   if ("url" in store) return postgresStore({ ...store, readOnly });

@@ -21,7 +21,7 @@ export interface EngineTarget {
   readonly service?: RestService;
 }
 
-/** What an engine of a configuration is made with. */
+/** Inputs for making an engine. */
 export interface EngineContext extends Pick<BuildContext, "folder" | "memory" | "environment" | "logins"> {
   readonly listeners: ModelListeners;
   readonly extensions: ExtensionTable;

@@ -63,11 +63,7 @@ export async function makeReplay(config: RecordingConfig): Promise<Engine> {
   }
 }
 
-/**
- * Like `makeReplay`, for a file or the text of a recording. Errors about damage do not name the file.
- *
- * @param code the error code for an unreadable file
- */
+/** Like `makeReplay`, also for the text of a recording. Damage is reported without the file. @param code the error code for an unreadable file */
 export async function makeGivenReplay(
   { recording, match, repeatLast }: RecordingConfig,
   code: "invalid_config" | "invalid_argument" = "invalid_argument",

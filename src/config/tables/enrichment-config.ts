@@ -1,4 +1,4 @@
-/** Reads `enrichments` of `tools`: what is computed about all tools when they are loaded. */
+/** Reads `enrichments` of `tools`: computations over all tools when these are loaded. */
 import type { JsonObject } from "../../core/base/json.ts";
 import { COUNT, PORTION } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";

@@ -107,7 +107,7 @@ export interface ToolsetReadContext extends ReadContext {
   readonly enrichmentTypes: readonly string[] | undefined;
 }
 
-/** Keys that have no effect in toolsets of other types. */
+/** Keys that have no effect in toolsets of other types: these open at once or set their own timeout, and their tools are trusted. */
 const NOT_OF_TOOLSET: ReadonlyMap<string, string> = new Map([
   ["openTimeoutMs", 'only a toolset of type "mcp" or "openapi" has it.'],
   ...["trustAnnotations", "isolation", "start"].map((key) => [key, 'only a toolset of type "mcp" has it.'] as const),

@@ -27,11 +27,9 @@ export const CLIENT_FORMATS: readonly ClientFormat[] = [
   { at: ["server", "mcp_config"], single: true }, // the manifest of an MCP bundle
 ];
 
-/**
- * Paths of clients whose `timeout` is in seconds, which the place of their servers does not show: Cline, Roo, older versions of Kilo Code, and Crush.
- */
+/** Paths of clients whose `timeout` is in seconds, which the place of their servers does not show: Cline, Roo, older Kilo Code, Crush. */
 const IN_SECONDS = /(?:^|[/\\])(?:\.(?:roo|kilocode)[/\\]|(?:(?:cline_)?mcp_settings|\.?crush)\.json$)/u;
-/** Smaller numbers of milliseconds are taken for seconds of an unknown client, because no call could finish in that time. */
+/** A smaller `timeout` of an unknown client is left out: it may be in seconds, and no call could finish in so few milliseconds. */
 export const MIN_TIMEOUT = 1000;
 /** Paths of clients that replace `$NAME` as well. */
 const BARE_VARIABLES = /(?:^|[/\\])(?:\.gemini|\.qwen|\.copilot|goose|\.?crush\.json)(?:[/\\]|$)/u;

@@ -9,14 +9,14 @@ import type { Note } from "./client-formats.ts";
 export interface ClientVariablesOptions {
   readonly environment: Environment;
   readonly problems: Problems;
-  /** The folder of the file. */
+  /** The folder of the file, and below it that of the project. */
   readonly folder: string;
   readonly workspace: string;
   /** Whether the client replaces `$NAME` too. */
   readonly bareVariables: boolean;
   /**
    * How to treat values that the client asks a person for or reads from a file: `name` turns them into environment variables, with a note; `refuse`
-   * reports them.
+   * reports them; `keep` leaves them as written.
    */
   readonly asked: "name" | "refuse" | "keep";
   readonly notes: Note[];

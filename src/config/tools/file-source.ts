@@ -24,10 +24,7 @@ export interface FileSourceOptions {
   readonly namespace?: string;
   /** The namespace if neither the file nor the tool has one. @default "default" */
   readonly defaultNamespace?: string;
-  /**
-   * Engine, defaults and limits of its toolsets, or a function that returns them for a namespace. Without an engine, calls of its tools end with
-   * `not_executable`.
-   */
+  /** Engine, defaults and limits of its toolsets, or a function of the namespace. Without an engine, calls end with `not_executable`. */
   readonly toolset?: CommonToolset | ((namespace: string) => CommonToolset);
   /** The clock for the pause before a change is read. @default the system's */
   readonly clock?: Clock;

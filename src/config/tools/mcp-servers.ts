@@ -140,10 +140,7 @@ function toolsetNameOf(written: string, taken: Set<string>): string {
   return name;
 }
 
-/**
- * Returns why no engine could be made for a server, which would make the whole configuration invalid; undefined if it may work. Its variables have no
- * values yet.
- */
+/** Returns why no engine could be made for a server without values for its variables, which would invalidate the whole file; else undefined. */
 function unusableServer(server: McpConfig): string | undefined {
   try {
     if (server.url === undefined) {

@@ -60,10 +60,7 @@ function whyNot(error: unknown): string {
   return "this Node does not run TypeScript. Use Node 22.18 or newer, or a JavaScript file.";
 }
 
-/**
- * Returns the first line of a file in this folder that the stack names, as in ` at tools.ts:3`, also for a syntax error in TypeScript; empty if there
- * is none.
- */
+/** Returns the first line of a file in this folder that the stack names, as in ` at tools.ts:3`, even for a TypeScript syntax error; else empty. */
 function placeIn(folder: string, error: unknown): string {
   const stack = error instanceof Error && typeof error.stack === "string" ? error.stack : "";
   const real = realpathSync(folder);

@@ -45,7 +45,8 @@ function readChain(table: TableReader, name: string): NamedChain | undefined {
     stopOnFailure: table.flag(table.firstPresent(["stopOnFailure", "stop_on_failure"])),
   });
   if (description === undefined) return undefined;
-  const schema = inputSchema === undefined ? {} : { inputSchema: inputSchema as NonNullable<ChainToolOptions["inputSchema"]> }; // checked when the tool is registered
+  // The schema is checked when the tool is registered.
+  const schema = inputSchema === undefined ? {} : { inputSchema: inputSchema as NonNullable<ChainToolOptions["inputSchema"]> };
   return { chain, offer: { name, description, ...schema, ...more } };
 }
 

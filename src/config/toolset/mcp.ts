@@ -202,11 +202,7 @@ function optionsOf(config: McpServer, { folder, logins }: { readonly folder: str
 
 const MAX_CA_BYTES = 4 * 1024 * 1024;
 
-/**
- * Reads certificates. Only regular files, because a pipe or device would block or never end.
- *
- * @throws ToolError `invalid_config` for a file that cannot be read
- */
+/** Reads certificates, only of regular files: a pipe or device could block. @throws ToolError `invalid_config` for a file that cannot be read */
 export function readAuthorities(path: string): string {
   const file = opened(path);
   try {

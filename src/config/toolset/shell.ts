@@ -8,10 +8,7 @@ import type { TableReader } from "../table-reader.ts";
 import { readSandbox } from "./sandbox.ts";
 import type { BuildContext, CommonConfig, ReadContext, ToolsetType } from "./toolset-type.ts";
 
-/**
- * Paths are relative to the configuration file. `timeoutMs` is the timeout of a program whose call gives none; 0 = the longest that a call may ask
- * for.
- */
+/** Paths are relative to the configuration file. `timeoutMs` is the timeout of programs whose calls give none; 0 = the longest allowed. */
 type ProgramConfig = CommonConfig & Omit<ProgramOptions, "name" | "protect" | "timeoutMs">;
 
 export type ShellConfig = ProgramConfig & Pick<ShellOptions, "shell"> & { readonly type: "shell" };

@@ -216,7 +216,7 @@ function faultOf(make: () => unknown): string | undefined {
   }
 }
 
-/** Undefined if it throws, which was reported. */
+/** Undefined if it throws; the caller reports why. */
 function valueOf<Value>(make: () => Value): Value | undefined {
   try {
     return make();

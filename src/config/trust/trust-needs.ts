@@ -1,7 +1,4 @@
-/**
- * The reasons why a configuration must be trusted: servers that it starts, code that it imports, data that it sends, and rights beyond the default
- * ones of tools.
- */
+/** The reasons why a configuration must be trusted: servers that it starts, code that it imports, data that it sends, and further rights of tools. */
 import { hash } from "node:crypto";
 import { jsonPath } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";

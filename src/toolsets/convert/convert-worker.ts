@@ -85,7 +85,7 @@ async function convertPage(html: string, url: string | undefined): Promise<Conve
   return { text: content, title };
 }
 
-/** Adds `<body>` if it is missing, which HTML allows, as for `<html>`: without it the parser finds no text, and it fails if there is no element. */
+/** Adds a missing `<body>`, which HTML allows to leave out, like `<html>`. Without it the parser finds no text, and fails without any element. */
 function withBody(html: string): string {
   const tags = html.replaceAll(NO_TAGS, (part) => " ".repeat(part.length));
   if (/<(?:body|frameset)[\s>]/iu.test(tags)) return html;

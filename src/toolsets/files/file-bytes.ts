@@ -11,11 +11,7 @@ export const MAX_TEXT_BYTES = 10 * 1024 * 1024;
 const PIECE_BYTES = 256 * 1024;
 const MIN_PIECE_BYTES = 4096;
 
-/**
- * Yields the file from its start. The buffer is reused for the next piece, so copy what you keep.
- *
- * @throws the signal's reason when it aborts
- */
+/** Yields the file from its start. The buffer is reused for the next piece, so copy what you keep. @throws the signal's reason when it aborts */
 export async function* pieces({ handle, stats }: OpenFile, signal: AbortSignal): AsyncGenerator<Buffer, void> {
   const buffer = Buffer.allocUnsafe(Math.min(PIECE_BYTES, Math.max(stats.size + 1, MIN_PIECE_BYTES)));
   for (let position = 0; ;) {

@@ -11,8 +11,8 @@ type NameMatcher = (name: string) => boolean;
 type Step = NameMatcher | "any-depth";
 
 /**
- * Compiles a glob: `*` and `?` stay inside a segment, `**` spans segments, `[a-z]` and `[!a]` are classes,
- * `{a,b}` are alternatives, `\` escapes the next character. A leading dot is not special.
+ * Compiles a glob: `*` and `?` stay inside a segment, `**` spans segments, `[a-z]` and `[!a]` are classes, `{a,b}` are alternatives, `\` escapes the
+ * next character. A leading dot is not special.
  *
  * @throws ToolError `invalid_input` if the pattern is too long or has more than 64 alternatives
  */

@@ -10,10 +10,7 @@ import type { Place } from "./workspace-path.ts";
 const HANDLE_LINKS = "/proc/self/fd";
 const HAS_HANDLE_LINKS = process.platform === "linux" && isAllowed(HANDLE_LINKS) && existsSync(HANDLE_LINKS);
 
-/**
- * False under `node --permission` without access to the folder: permissions apply to the path as written, so a file of the project opened by this
- * folder would be refused.
- */
+/** Whether `node --permission` allows the folder. It checks paths as written, and a file of the project is not below this folder. */
 function isAllowed(folder: string): boolean {
   return ["fs.read", "fs.write"].every((scope) => process.permission?.has(scope, folder) ?? true);
 }

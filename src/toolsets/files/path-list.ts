@@ -1,10 +1,7 @@
 /** Formats lists of paths for a model. */
 import { visibleJson } from "../../core/base/visible-text.ts";
 
-/**
- * Returns a path for a line of its own. A path that could be taken for several lines or for another path is quoted, with invisible characters
- * escaped.
- */
+/** Returns a path for a line of its own. An ambiguous one (line breaks, invisible characters) is quoted, with these escaped. */
 export function pathLine(path: string): string {
   return /[\p{Cc}\p{Cf}\u2028\u2029]/u.test(path) ? visibleJson(JSON.stringify(path)) : path;
 }

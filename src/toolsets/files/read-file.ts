@@ -150,7 +150,10 @@ async function readLines(request: ReadRequest, place: Place, file: OpenFile): Pr
   return describeLines(place, { first, window, total });
 }
 
-/** Reads a file up to the end of the window if it is too large to be compared byte by byte, and never further into a line without end. */
+/**
+ * Reads the whole file for its hash, or only up to the end of the window if the file is too large to be compared byte by byte. Never reads further
+ * into a line without end.
+ */
 async function scan(file: OpenFile, window: LineWindow, signal: AbortSignal): Promise<{ fingerprint: Fingerprint; complete: boolean }> {
   const { mtimeMs, size } = file.stats;
   const hash = size > MAX_TEXT_BYTES ? undefined : createHash("sha256");

@@ -25,10 +25,7 @@ export function supersedesFileCalls(workspace: Workspace): Supersedes {
   return supersedesAt(({ input }) => keyOf(workspace, input["path"]), showsAllOf);
 }
 
-/**
- * The rule of tools that list a folder: a call of the same tool for the same folder supersedes an older one if it lists everything that the older one
- * did.
- */
+/** The rule of tools that list a folder: a call of the same tool and folder supersedes an older one if it lists at least as much. */
 export function supersedesListings(workspace: Workspace, listsAllOf: (newer: PastCall, older: PastCall) => boolean): Supersedes {
   return supersedesAt(({ name, input: { path = "." } }) => {
     const key = keyOf(workspace, path);

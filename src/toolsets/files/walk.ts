@@ -72,10 +72,7 @@ export class Walk {
     };
   }
 
-  /**
-   * Returns the entries of a folder that are not ignored, sorted by name. A folder below `start` that cannot be read or was removed has none and is
-   * counted.
-   */
+  /** Returns the entries of a folder that are not ignored, sorted by name. A folder below `start` that cannot be read has none and is counted. */
   async entries(level: Level, start: Level): Promise<readonly Entry[]> {
     try {
       return await this.#entriesOf(level);

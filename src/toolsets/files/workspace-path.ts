@@ -118,9 +118,7 @@ export class Workspace {
     return withSlashes(relative(this.root, real)) || ".";
   }
 
-  /**
-   * Judges a path inside the workspace only by its part below the root: if the workspace itself is in a sensitive folder, that was a person's choice.
-   */
+  /** Judges a path inside the workspace only by its part below the root: a workspace in a sensitive folder was a person's choice. */
   #sensitivityOf(shown: string): Sensitivity | undefined {
     const segments = shown.split("/").filter((segment) => segment !== "" && segment !== ".");
     const sensitivity = sensitivityOf(segments, isAbsolute(shown) ? "" : basename(this.root));
@@ -154,7 +152,8 @@ export class Workspace {
     const key = `outside:${place.real}`;
     const warning = warningOf(context.state.get(key));
     const message = messageOf(context);
-    const isSameMessage = message !== undefined && warning?.message === message; // a call of the same message was written before the warning could be read
+    // A call of the same message was written before the warning could be read.
+    const isSameMessage = message !== undefined && warning?.message === message;
     if (warning !== undefined && !isSameMessage && (warning.callId === undefined || context.isShown(warning.callId))) return;
     context.state.update(key, () => ({ callId: context.callId, ...(message === undefined ? {} : { message }) }));
     throw new ToolError("permission_denied", `${JSON.stringify(path)} lies outside the workspace ${this.root}. Nothing was done.`, {
@@ -169,7 +168,7 @@ export class Workspace {
   }
 }
 
-/** written before the warning could be read */
+/** The call that was warned, and its message. Logs of the first versions have only the call, or neither. */
 interface Warning {
   readonly callId?: string;
   readonly message?: string;

@@ -23,10 +23,7 @@ export interface ProgramOptions {
   readonly sandbox?: SandboxKind;
   /** Whether programs in the sandbox may use the network, including that of this machine. @default false */
   readonly network?: boolean;
-  /**
-   * Folders and files that programs in the sandbox may read, in addition to the workspace and the programs of the system. `~` is the home folder.
-   * @default none
-   */
+  /** Paths that programs in the sandbox may read, besides the workspace and the programs of the system. `~` is the home folder. @default none */
   readonly read?: readonly string[];
   /** More folders that programs in the sandbox may change. @default none */
   readonly write?: readonly string[];
@@ -37,10 +34,7 @@ export interface ProgramOptions {
    * and read those that hold credentials. `**` allows all. @default none
    */
   readonly allowSensitive?: readonly string[];
-  /**
-   * Paths of files and folders that are never changed in the sandbox, whatever `allowSensitive` says. A configuration adds its own files. @default
-   * none
-   */
+  /** Paths that are never changed in the sandbox, whatever `allowSensitive` says. A configuration adds its own files. @default none */
   readonly protect?: readonly string[];
   /** Timeout of a program whose call gives none, in milliseconds. @default 60_000 */
   readonly timeoutMs?: number;

@@ -50,7 +50,7 @@ const MAX_OUTPUT_BYTES = 64 * 1024 ** 2;
 const TEMPORARY_SHARE = 8;
 /** How long before the deadline of its call a program is ended, in milliseconds, so that the call can still answer with its output. */
 const ENDING_MS = 3_500;
-/** Ending takes at most this fraction (1/n) of the remaining time. */
+/** Ending a program takes at most 1 / `ENDING_SHARE` of the remaining time. */
 const ENDING_SHARE = 4;
 /** How much longer the runtime's timeout of the call is than that of its program, in milliseconds. */
 export const BEYOND_MS = 15_000;
@@ -206,10 +206,7 @@ async function notesSince(found: readonly Found[], workspace: Pick<ProtectedWork
 const MADE = "Files were made that other programs run or obey, or where credentials are kept";
 const CLOSED = "Folders were made unreadable, which later commands cannot open until the user makes them readable again";
 
-/**
- * Returns the effects of a program. In the sandbox it only changes the writable folders; without one this is unknown, so the call counts as
- * undeclared.
- */
+/** Returns the effects of a program. In the sandbox it only changes the writable folders; without one they are undeclared. */
 export function programEffects({ sandbox, root, readable, writable, network, overlap }: ProgramSettings): Effects {
   const more = { destructive: true, ...(overlap ? { commutative: true } : {}) };
   if (sandbox === "none") return { external: true, ...more };

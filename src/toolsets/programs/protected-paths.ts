@@ -22,10 +22,7 @@ const PASSED_OVER: ReadonlySet<string> = new Set(["node_modules", ".venv", "venv
 /** Folders that are searched for credentials only: they hold thousands of copies of files such as `package.json`. */
 const COPIES: ReadonlySet<string> = new Set(["vendor", "target", "dist", "build"]);
 const MAX_DEPTH = 3;
-/**
- * Folders of version control. Unless allowed, they are protected as a whole and not searched: their many folders hold no files that a person has
- * named.
- */
+/** Folders of version control. Unless allowed, they are protected as a whole and not searched: their files are not named by people. */
 const OWN_FILES: ReadonlySet<string> = new Set([".git", ".hg", ".svn"]);
 const MAX_ENTRIES = 200_000;
 /** Maximum number of exceptions. Each is a mount, and an open file while the program runs. */
@@ -175,11 +172,7 @@ function openAsItIs(path: string): { readonly fd: number; readonly isFolder: boo
   return undefined;
 }
 
-/**
- * Returns the target of a link, if it is below the root.
- *
- * @throws ToolError `permission_denied` if it leads into a closed folder of the workspace. By rejecting
- */
+/** Returns the target of a link, if it is below the root. @throws ToolError `permission_denied` if it leads into a closed folder. By rejecting */
 async function targetBelow(root: string, segments: readonly string[]): Promise<string | undefined> {
   const link = join(root, ...segments);
   try {

@@ -1,7 +1,4 @@
-/**
- * Finds commands that would block on a prompt or only wait. They are refused, with what to do instead. Pagers are fine: they print if there is no
- * terminal.
- */
+/** Finds commands that would block on a prompt or only wait. They are refused, with an alternative. Pagers print if there is no terminal. */
 
 interface Waiting {
   /** Matches a simple command, without leading variable assignments. */

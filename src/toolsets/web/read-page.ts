@@ -80,10 +80,7 @@ function shown(text: string, { url, title = "", from, maxChars }: Shown): ToolOu
   });
 }
 
-/**
- * Shows an image with the type that its bytes have. A wrong type, or data that is not an image, would make providers refuse every later request of
- * the session.
- */
+/** Shows an image with the type that its bytes have. With a wrong type, providers would refuse every later request of the session. */
 function image(bytes: Uint8Array, sentAs: string, url: string): ToolOutput {
   if (bytes.length > MAX_MEDIA_BYTES.image)
     throw new ToolError("too_large", `The image ${url} has ${bytes.length} bytes; at most ${MAX_MEDIA_BYTES.image} are shown.`, {

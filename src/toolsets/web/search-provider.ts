@@ -101,10 +101,7 @@ export const SEARCH_PROVIDERS: { readonly [Name in SearchProviderName]: SearchPr
 };
 export const SEARCH_PROVIDER_NAMES = ["brave", "exa", "searxng", "tavily"] as const satisfies readonly SearchProviderName[];
 
-/**
- * @throws ToolError `execution_failed` for an answer without a list of results, `unavailable` if none was found and some of its search engines did
- * not answer
- */
+/** @throws ToolError `execution_failed` for an answer without a list of results, `unavailable` for none if search engines behind it did not answer */
 export function resultsIn(answer: JsonValue, { results, snippet, isHtml = false }: SearchProvider, name: string): readonly WebResult[] {
   let list: JsonValue | undefined = answer;
   for (const key of results) list = isJsonObject(list) ? own(list, key) : undefined;
