@@ -111,7 +111,7 @@ class SessionAgent implements Agent {
   #cancel: AbortController | undefined;
   /** Runs are made in the async context of `start`, not in that of the call that woke the agent. */
   #whereStarted = AsyncLocalStorage.snapshot();
-  /** The ids of inbox entries that were passed to the loop and not yet said. */
+  /** The ids of inbox entries that were passed to the loop and not yet added to the session. */
   #handed: ReadonlySet<string> = new Set();
 
   constructor(options: AgentOptions) {
@@ -213,12 +213,12 @@ class SessionAgent implements Agent {
     this.wake();
   }
 
-  /** Passes each entry of the inbox to the loop once, to be said before its next request. */
+  /** Passes each entry of the inbox to the loop once, to be added before its next request. */
   #handOver(): void {
     if (this.#stopListening === undefined) return;
     const { inbox } = this.session;
     for (const { id, message } of inbox) if (!this.#handed.has(id)) this.#loop.steer(message);
-    this.#handed = new Set(inbox.map(({ id }) => id)); // drops the ids of entries that were said and so have left the inbox
+    this.#handed = new Set(inbox.map(({ id }) => id)); // drops the ids of entries that have left the inbox
   }
 
   /** Whether the model still owes a reply: the last message is not the model's, or a call was answered. */

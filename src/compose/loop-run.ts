@@ -85,7 +85,7 @@ export class LoopRun {
   readonly #results: ToolResult[] = [];
   /** Notes for the model, added before the next request. */
   #notes: string[] = [];
-  /** The messages of the last request: the results that its calls may refer to as known. */
+  /** The messages of the last request. Its calls may rely on the results in them. */
   #shown: readonly ModelMessage[] = NO_MESSAGES;
   #usage = NO_USAGE;
   /** Number of session events already searched for tokens that delegates spent. */

@@ -51,8 +51,8 @@ const NONE: RepeatVerdict = Object.freeze({ kind: "none" });
 /**
  * Tracks the calls of a loop by tool, input and outcome, in a rolling window.
  *
- * A different outcome resets the count. Only the repeated call is refused, all others stay allowed. A write with a new outcome resets the counts of
- * all calls.
+ * A different outcome resets the count. Only the repeated call is refused, all others stay allowed. A successful write with a new outcome resets the
+ * counts of all calls.
  */
 export class RepeatGuard {
   readonly #window: number;
