@@ -138,7 +138,7 @@ export class Variables {
     return new UntouchedVariables({ environment: this.environment, allowed: this.allowed, problems: this.#problems });
   }
 
-  /** Returns a resolver that keeps the variables of every text, for a file to be written. A text that would be one there is reported. */
+  /** Returns a resolver that keeps the variables of every text, for a file to be written. Invalid references are reported. */
   kept(problems: Problems): Variables {
     return new KeptVariables({ environment: this.environment, allowed: this.allowed, problems });
   }

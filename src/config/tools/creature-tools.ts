@@ -33,7 +33,7 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([["tree", "list"]]);
 
 export function readCreatureTools(root: TableReader, context: ToolsetReadContext, folder: string): CreatureTools {
   const tools = root.value("tools");
-  // An entry that is not a table is reported together with those of a registry.
+  // An entry that is not a table is reported when the registry is read.
   const tables = Array.isArray(tools) ? tools.map((tool) => (isTable(tool) ? tool : {})) : [];
   const entries = readTables(tables, [...root.path, "tools"], context.problems);
   return readEntries(
