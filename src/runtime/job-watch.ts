@@ -34,6 +34,8 @@ export class JobWatch {
   #stop: (() => void) | undefined;
   #follower: StoreFollower = NOT_FOLLOWED;
   #looking = false;
+  /** A hint arrived since the last look began. */
+  #isBehind = false;
   #ends = 0;
   #hasFailed = false;
   #isClosed = false;
@@ -68,14 +70,20 @@ export class JobWatch {
   }
 
   /** Without a job that runs there is nothing to look for. */
+  get #isNeeded(): boolean {
+    return !this.#isClosed && this.#jobs?.isIdle === false;
+  }
+
   #lookLater(): void {
-    if (this.#isClosed || this.#stop !== undefined || this.#looking || this.#jobs?.isIdle !== false) return;
+    if (!this.#isNeeded || this.#stop !== undefined || this.#looking) return;
     this.#stop = this.#options.ports.clock.timer(() => void this.#look(), LOOK_MS, { background: true });
     if (this.#follower === NOT_FOLLOWED) this.#follower = this.#options.store.follow((change) => this.#hear(change));
   }
 
   #hear({ parts }: StoreChange): void {
-    if (!parts.includes("jobs") || this.#stop === undefined) return;
+    if (!parts.includes("jobs")) return;
+    this.#isBehind = true;
+    if (this.#stop === undefined) return; // it looks already, and looks again
     this.#stop();
     void this.#look();
   }
@@ -83,6 +91,7 @@ export class JobWatch {
   async #look(): Promise<void> {
     this.#stop = undefined;
     this.#looking = true;
+    this.#isBehind = false;
     try {
       for (const { sessionId, id, reason } of await this.#options.store.jobs.cancelRequests()) {
         const job = this.#jobs?.get(id);
@@ -93,7 +102,8 @@ export class JobWatch {
       this.#warn("It is not known whether a background job was cancelled elsewhere", thrown);
     } finally {
       this.#looking = false;
-      this.#lookLater();
+      if (this.#isBehind && this.#isNeeded) void this.#look();
+      else this.#lookLater();
     }
   }
 

@@ -27,6 +27,8 @@ export class ApprovalWatch {
   #stop: (() => void) | undefined;
   #follower: StoreFollower = NOT_FOLLOWED;
   #looking = false;
+  /** A hint arrived since the last look began. */
+  #isBehind = false;
   #hasFailed = false;
   /** They may take seconds, for which no answer waits. */
   #isPreviewing = false;
@@ -44,7 +46,9 @@ export class ApprovalWatch {
   }
 
   #hear({ parts }: StoreChange): void {
-    if (!parts.includes("approvals") || this.#stop === undefined) return;
+    if (!parts.includes("approvals")) return;
+    this.#isBehind = true;
+    if (this.#stop === undefined) return; // it looks already, and looks again
     this.#stop();
     void this.#look();
   }
@@ -53,6 +57,7 @@ export class ApprovalWatch {
     this.#stop = undefined;
     if (this.#options.open.size === 0) return this.#rest();
     this.#looking = true;
+    this.#isBehind = false;
     try {
       const damage = await this.#findEnds();
       if (!this.#isPreviewing) void this.#makePreviews();
@@ -62,7 +67,8 @@ export class ApprovalWatch {
       this.#warn(thrown);
     } finally {
       this.#looking = false;
-      this.begin();
+      if (this.#isBehind) void this.#look();
+      else this.begin();
     }
   }
 

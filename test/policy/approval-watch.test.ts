@@ -1,0 +1,65 @@
+/** When the store is read for answers that other processes gave. */
+import { expect, test } from "vitest";
+import type { StoreChange } from "../../src/core/store-changes.ts";
+import { ApprovalGate } from "../../src/policy/approval/approval.ts";
+import { StoredApprovals } from "../../src/policy/approval/stored-approvals.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
+import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
+
+const ANSWERED: StoreChange = { parts: ["approvals"], sessionIds: undefined };
+
+/** A gate over a store that announces what the test says; each read of it waits until the test lets it go on. */
+function watched() {
+  const store = memoryStore();
+  const ports = fakePorts();
+  const reads: PromiseWithResolvers<void>[] = [];
+  let announce = (_change: StoreChange): void => {};
+  const list: typeof store.approvals.list = async (query) => {
+    const found = await store.approvals.list(query);
+    const read = Promise.withResolvers<void>();
+    reads.push(read);
+    await read.promise;
+    return found;
+  };
+  const follow = (listener: typeof announce) => {
+    announce = listener;
+    return { isLive: true, stop() {} };
+  };
+  const approvals = new ApprovalGate({ approve: "inbox" }, ports, { approvals: { ...store.approvals, list }, follow });
+  const elsewhere = new StoredApprovals({ store: store.approvals, ports });
+  return { approvals, elsewhere, reads, announce: (change: StoreChange) => announce(change) };
+}
+
+const QUESTION = {
+  callId: "call_1",
+  sessionId: "session_1",
+  turnId: "turn_1",
+  definition: "d",
+  toolName: "files::delete",
+  description: "Deletes a file.",
+  input: { path: "/a" },
+  simulated: false,
+  reason: "files::delete may destroy something.",
+};
+
+test("an answer that another process announces while the store is read has it read again at once, and no other change has", async () => {
+  const { approvals, elsewhere, reads, announce } = watched();
+  const end = approvals.ask({ ...QUESTION, signal: new AbortController().signal });
+  await settle();
+  announce(ANSWERED);
+  await settle();
+  announce({ ...ANSWERED, parts: ["events"] });
+  reads[0]?.resolve();
+  await settle();
+  expect(reads).toHaveLength(1);
+  announce(ANSWERED);
+  await settle();
+  const [open] = await elsewhere.list();
+  await elsewhere.answer({ id: open?.id ?? "", digest: open?.digest ?? "", answer: "allow-once" });
+  for (let hints = 0; hints < 3; hints++) announce(ANSWERED);
+  reads[1]?.resolve(); // of what was there before the answer
+  await settle();
+  expect(reads).toHaveLength(3);
+  reads[2]?.resolve();
+  expect(await end).toBeUndefined();
+});
