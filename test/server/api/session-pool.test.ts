@@ -48,6 +48,14 @@ test("issue 19.2 a session that is being closed is taken up again for the reques
   await closing;
 });
 
+test("a request that may begin its session is not answered by one before it that may not, also where they come at once", async () => {
+  const pool = await startPool(10);
+  const requests = [{}, { create: true }, {}, { create: true }].map((options) => pool.use("desk", ({ id }) => id, options));
+  const found = (await Promise.allSettled(requests)).map((end) => (end.status === "fulfilled" ? end.value : end.reason.code));
+  expect(found).toEqual(["not_found", "desk", "not_found", "desk"]);
+  expect(pool.size).toBe(1);
+});
+
 test("a request gets its own error where the removal of its session was refused meanwhile", async () => {
   const pool = await startPool(10);
   const desk = await pool.use("desk", (open) => open, { create: true });

@@ -11,6 +11,7 @@ import { forgetSessions } from "../../forget-sessions.ts";
 import type { ServerSettings } from "../server-settings.ts";
 import { OWN_SESSION_PREFIX, noSession } from "./session-ids.ts";
 import { LeftCalls } from "./left-calls.ts";
+import { allows, type Resuming, type UseOptions } from "./session-use.ts";
 import { isStopping, openElsewhere, tooManyOpen, tooManyRemembered } from "./session-refusals.ts";
 import { leaveResume, onceSoon, waitingSessions, type Waiting } from "./waiting-sessions.ts";
 
@@ -20,12 +21,6 @@ export interface SessionPoolOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly settings: Pick<ServerSettings, "maxOpenSessions" | "sessionIdleMs" | "graceMs">;
-}
-
-interface UseOptions {
-  readonly create?: boolean;
-  readonly anyTools?: boolean;
-  readonly leavesCalls?: boolean;
 }
 
 interface Held {
@@ -47,7 +42,7 @@ export class SessionPool {
   readonly #uses = new Map<string, number>();
   /** Those that are being let go: until that is done, none of the id can be resumed. */
   readonly #leaving = new Map<string, Promise<void>>();
-  readonly #resuming = new Map<string, Promise<RuntimeSession>>();
+  readonly #resuming = new Map<string, Resuming>();
   /** How often a session of the id was removed while requests used it. */
   readonly #removals = new Map<string, number>();
   /** Undefined where no other process continues jobs, and where all jobs are left to others: there an open session ends none. */
@@ -162,7 +157,7 @@ export class SessionPool {
     const resuming = this.#resuming.get(id);
     try {
       const wasThere = await this.#options.runtime.sessions.forget(id);
-      await resuming?.catch(() => {}); // its requests get the error
+      await resuming?.session.catch(() => {}); // its requests get the error
       this.#held.delete(id);
       return wasThere;
     } catch (thrown: unknown) {
@@ -207,12 +202,13 @@ export class SessionPool {
     this.#sweep?.();
     this.#stopListening?.();
     const { runtime, store, settings, clock } = this.#options;
-    const work: Promise<unknown>[] = [...this.#resuming.values()];
+    const resuming = (): Promise<unknown>[] => Array.from(this.#resuming.values(), ({ session }) => session);
+    const work = resuming();
     if (store?.queue !== undefined && runtime.jobs.runHere)
       for (const { session } of this.#held.values()) work.push(...session.jobs.map(({ id }) => runtime.jobs.wait(id)));
     await untilOver(Promise.allSettled(work), settings.graceMs, clock, signal);
     const leaving = Array.from(this.#resuming.keys(), (id) => runtime.sessions.handOver(id));
-    await Promise.allSettled([...leaving, ...this.#resuming.values()]);
+    await Promise.allSettled([...leaving, ...resuming()]);
     const sessions = waitingSessions(runtime);
     for (const { session } of this.#held.values()) this.#leave(session, sessions);
     await Promise.all(this.#leaving.values());
@@ -289,10 +285,15 @@ export class SessionPool {
       this.hold(session);
       return session;
     }
-    const resuming = this.#resuming.get(id) ?? this.#resume(id, options);
+    const before = this.#resuming.get(id);
+    if (before !== undefined && !allows(before, options)) {
+      await before.session.catch(() => {}); // the error is that of its own requests
+      return this.#open(id, options);
+    }
+    const resuming = before ?? { ...options, session: this.#resume(id, options) };
     this.#resuming.set(id, resuming);
     try {
-      return await resuming;
+      return await resuming.session;
     } finally {
       if (this.#resuming.get(id) === resuming) this.#resuming.delete(id);
     }
@@ -321,11 +322,8 @@ export class SessionPool {
 
   #touch(id: string, held: Held): void {
     held.usedAt = this.#options.clock.now();
-    if (held.session.closed) this.#held.delete(id);
-    else {
-      this.#held.delete(id);
-      this.#held.set(id, held);
-    }
+    this.#held.delete(id); // to be the last of them
+    if (!held.session.closed) this.#held.set(id, held);
     const { sessionIdleMs } = this.#options.settings;
     if (this.#closed || this.#sweep !== undefined) return;
     this.#sweep = this.#options.clock.timer(
@@ -374,10 +372,8 @@ export class SessionPool {
   /** Without a store, a request that was not answered in time is known by its session alone. @throws ToolError `unavailable` */
   #checkOwnRoom(): void {
     const { maxOpenSessions } = this.#options.settings;
-    if (this.#held.size < maxOpenSessions) return;
     const own = [...this.#held.keys()].filter((id) => id.startsWith(OWN_SESSION_PREFIX));
-    if (own.length < maxOpenSessions) return;
-    throw tooManyRemembered();
+    if (own.length >= maxOpenSessions) throw tooManyRemembered();
   }
 
   #parents(): ReadonlySet<string | undefined> {
