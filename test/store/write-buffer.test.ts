@@ -21,6 +21,61 @@ test("an append that nobody waits for goes at the end of the event loop's turn, 
   await buffer.whenDurable(log);
   expect(disk.groups).toEqual([["a 1-3"], ["a 4-5"]]);
   expect(buffer.whenDurable(log)).toBe(undefined);
+  add(buffer, log, 6);
+  await setImmediate();
+  await turns();
+  expect([disk.tries, disk.written, buffer.holds(log)]).toEqual([3, { a: [1, 2, 3, 4, 5, 6] }, false]);
+});
+
+test("what was appended so far is waited for, and not what is appended meanwhile", async () => {
+  const disk = new Disk();
+  const { buffer, log, other } = setUp(disk);
+  await buffer.written();
+  expect(disk.tries).toBe(0);
+  add(buffer, log, 1);
+  const written = buffer.written();
+  await Promise.resolve();
+  expect(disk.tries).toBe(1); // at once, as for every wait
+  add(buffer, other, 1);
+  await written;
+  expect([disk.written, buffer.waiting(log), buffer.waiting(other)]).toEqual([{ a: [1] }, [], [expect.objectContaining({ at: 1 })]]);
+  await buffer.flush();
+});
+
+test("only a whole answer is refused where it would pass the limit: what must be recorded after it needs the room", async () => {
+  const disk = new Disk();
+  const { buffer, log, other } = setUp(disk, 450);
+  const whole: EventRow = { at: 2, type: "output-keep", callId: undefined, body: "0123456789".repeat(4) };
+  add(buffer, log, 1);
+  expect(() => buffer.add(log, { from: 2, rows: [whole] })).toThrow(expect.objectContaining({ code: "store_failed" }));
+  add(buffer, log, 2);
+  buffer.add(other, { from: 1, rows: [] }); // the limit is passed by one append
+  expect(() => add(buffer, log, 3)).toThrow(expect.objectContaining({ code: "store_failed" }));
+  await buffer.flush();
+  buffer.add(log, { from: 3, rows: [whole] });
+  await buffer.flush();
+  expect(disk.written).toEqual({ a: [1, 2, 2], b: [] });
+});
+
+test("what is given up makes room, as does what was refused", async () => {
+  const disk = new Disk();
+  const { buffer, log, other } = setUp(disk, 450);
+  for (let round = 0; round < 3; round++) {
+    add(buffer, log, 1);
+    add(buffer, log, 2);
+    buffer.drop(log, full);
+  }
+  disk.refuse("a");
+  for (let round = 0; round < 3; round++) {
+    add(buffer, log, 1);
+    const lost = expect(buffer.whenDurable(log)).rejects.toMatchObject({ code: "conflict" });
+    await Promise.resolve();
+    add(buffer, log, 2); // while the first is under way
+    await lost;
+  }
+  add(buffer, other, 1);
+  await buffer.flush();
+  expect(disk.written).toEqual({ b: [1] });
 });
 
 test("a wait sends at once what was appended in the same turn, in one group", async () => {
