@@ -12,12 +12,12 @@ import type { JsonLimits } from "../core/base/json-limits.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { LockTicket, Locks } from "../core/locks.ts";
 import type { Clock, Ports } from "../core/ports.ts";
-import type { SlotLimit } from "../core/slots.ts";
 import type { EventLog } from "../core/store.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Repair, ToolResult } from "../core/result.ts";
 import type { Tracing } from "../core/tracing.ts";
 import type { Interrupt, Interruptible } from "../policy/attempts/deadline.ts";
+import type { Limit } from "../policy/locks/limit.ts";
 import type { ResultCache } from "../policy/cache/result-cache.ts";
 import type { LargeResultStore } from "../policy/results/large-result-store.ts";
 import type { RetrySettings } from "../policy/attempts/retry.ts";
@@ -54,7 +54,7 @@ export interface CallParts {
   readonly locks: Locks;
   /** Those of shared toolsets, of all processes that use the store; undefined without a store. */
   readonly leases: Locks | undefined;
-  readonly limit: SlotLimit | undefined;
+  readonly limit: Limit | undefined;
   readonly approvals: Approvals;
   readonly beforeHooks: readonly Hook[];
   readonly afterHooks: readonly Hook[];

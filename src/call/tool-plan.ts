@@ -5,6 +5,7 @@ import type { JsonObject } from "../core/base/json.ts";
 import { whyNoHandler } from "../core/missing-handler.ts";
 import type { Clock } from "../core/ports.ts";
 import type { SlotLimit, Slots } from "../core/slots.ts";
+import type { Limit } from "../policy/locks/limit.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
 import { localEngine } from "../engine/local.ts";
 import { Circuit, type CircuitSettings } from "../policy/attempts/circuit.ts";
@@ -22,7 +23,7 @@ export interface ToolPlanOptions {
   readonly engine: Engine;
   readonly slots: Slots;
   /** Of the whole runtime. */
-  readonly limit: SlotLimit | undefined;
+  readonly limit: Limit | undefined;
   readonly clock: Clock;
   readonly circuit: CircuitSettings | false;
   readonly onCircuit: (state: "open" | "half-open" | "closed") => void;
@@ -67,6 +68,8 @@ export class ToolPlan {
   readonly budget: RetryBudget;
   /** The slots that its calls need, the narrowest first: a call that waits for a wide one keeps out only calls like itself. */
   readonly limits: readonly SlotLimit[];
+  /** How many slots each of them has, in the same order. */
+  readonly slotCounts: readonly number[];
   /** The runtime has already said that this tool should declare its effects. */
   warnedUndeclared = false;
   /** The version of the registry in which its definition was last found. */
@@ -106,10 +109,12 @@ export class ToolPlan {
     this.circuit = options.circuit === false ? undefined : new Circuit(options.circuit, options.clock, options.onCircuit);
     this.budget = new RetryBudget({ clock: options.clock });
     const named = quarantine === undefined ? namedLimits(registered, options.slots) : []; // a tool that cannot be used needs no slot
-    const limits = tool.composite === true ? [] : [...named, options.limit].filter((limit) => limit !== undefined);
-    this.limits = limits;
+    const whole = options.limit === undefined ? [] : [{ limit: options.limit, count: options.limit.maxConcurrent }];
+    const limited = tool.composite === true ? [] : [...named, ...whole];
+    this.limits = limited.map(({ limit }) => limit);
+    this.slotCounts = limited.map(({ count }) => count);
     const lock = this.effects?.lock;
-    this.holdsNothing = lock !== undefined && lock.reads.length + lock.writes.length + limits.length === 0;
+    this.holdsNothing = lock !== undefined && lock.reads.length + lock.writes.length + limited.length === 0;
   }
 
   /** A frozen copy of the tool for its handlers, whose changes would affect every later call. */
@@ -126,14 +131,13 @@ export class ToolPlan {
 }
 
 /** Of the tool and of its toolset, where they are set; overloads of one name count for themselves. */
-function namedLimits(registered: RegisteredTool, slots: Slots): readonly (SlotLimit | undefined)[] {
-  const { tool, toolset } = registered;
-  return [
-    tool.maxConcurrent === undefined
-      ? undefined
-      : slots.limit(`tool:${registered.qualifiedName}${overloadMark(registered)}`, tool.maxConcurrent),
-    toolset.maxConcurrent === undefined ? undefined : slots.limit(`toolset:${toolset.name}`, toolset.maxConcurrent),
-  ];
+function namedLimits(registered: RegisteredTool, slots: Slots): readonly { readonly limit: SlotLimit; readonly count: number }[] {
+  const { tool, toolset, qualifiedName } = registered;
+  const limits: { readonly limit: SlotLimit; readonly count: number }[] = [];
+  const add = (name: string, count: number): void => void limits.push({ limit: slots.limit(name, count), count });
+  if (tool.maxConcurrent !== undefined) add(`tool:${qualifiedName}${overloadMark(registered)}`, tool.maxConcurrent);
+  if (toolset.maxConcurrent !== undefined) add(`toolset:${toolset.name}`, toolset.maxConcurrent);
+  return limits;
 }
 
 /** Tells a tool from its overloads; nothing where its schema cannot be hashed, and so is no overload's. */

@@ -17,7 +17,7 @@ test.skipIf(!HAS_SANDBOX)(`a sandbox ends with the process that started it, with
     stdio: ["ignore", "pipe", "inherit"],
     detached: true,
   });
-  onTestFinished(() => void signalGroup(host.pid ?? 0, "SIGKILL"));
+  onTestFinished(() => void (host.pid !== undefined && signalGroup(host.pid, "SIGKILL")));
   await once(host.stdout, "data");
   await expect.poll(() => isRunning(`sleep ${seconds}`)).toBe(true);
   host.kill("SIGKILL");

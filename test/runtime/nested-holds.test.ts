@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import type { ToolResult } from "../../src/core/result.ts";
 import type { Tool } from "../../src/core/tool.ts";
+import { Limits } from "../../src/policy/locks/limits.ts";
 import { ResourceLocks } from "../../src/policy/locks/resource-locks.ts";
 import type { Runtime } from "../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
@@ -309,6 +310,41 @@ test("of two calls that each need inside the only slot that the other has, one i
   expect((await Promise.all(ends)).map(({ output }) => output)).toEqual(["ok", "resource_busy"]);
   expect((await runtime.execute({ name: "left", input: { leaf: true } })).output).toBe("left");
 });
+
+test.each(["an abandoned handler", "a call of another runtime with the same limits"])(
+  "of two calls that each need inside a slot that the other has, none is refused where %s will give one back",
+  async (holder) => {
+    const [hung, held] = [gate(), gate()];
+    const one = (name: string, other: string): Tool =>
+      tool(
+        name,
+        async ({ part }) => {
+          if (part === "hang") await hung.promise;
+          if (part !== "call") return name;
+          await held.promise;
+          const { status, error } = await runtime.execute({ name: other, input: { part: "leaf" } });
+          return error?.code ?? status;
+        },
+        { maxConcurrent: 2, ...CALLS },
+      );
+    const options = { tools: [one("left", "right"), one("right", "left")], slots: new Limits() };
+    const { runtime } = testRuntime(options);
+    const given = new AbortController();
+    const hanging = holder === "an abandoned handler" ? runtime : testRuntime(options).runtime;
+    const hang = ["left", "right"].map((name) => hanging.execute({ name, input: { part: "hang" } }, { signal: given.signal }));
+    await settle();
+    if (hanging === runtime) {
+      given.abort();
+      expect((await Promise.all(hang)).map(({ status }) => status)).toEqual(["cancelled", "cancelled"]);
+    }
+    const ends = ["left", "right"].map((name) => runtime.execute({ name, input: { part: "call" } }));
+    held.open();
+    await settle();
+    hung.open();
+    expect((await Promise.all(ends)).map(({ output }) => output)).toEqual(["ok", "ok"]);
+    await Promise.all(hang);
+  },
+);
 
 test("a job waits for a job that its handler began, though only one may run at a time", async () => {
   const inner = tool("inner", () => "done");

@@ -141,8 +141,11 @@ function outerCall(waiting: Waiting): CallRun | undefined {
   return caller instanceof CallRun ? caller : undefined;
 }
 
+/** A slot that is given back whatever waits here: of an abandoned handler, of another runtime or process, or of a call that was given it just now. */
+const HELD_ELSEWHERE: readonly CallRun[] = [];
+
 /** The calls that use a slot of those that this one waits for, by slot: one that was lent is given back when the last of them has ended. */
-function holdersOf({ awaitedSlot, parts }: CallRun): readonly (readonly CallRun[])[] {
+function holdersOf({ awaitedSlot, parts, plan }: CallRun): readonly (readonly CallRun[])[] {
   if (awaitedSlot === undefined) return [];
   const groups = new Map<object, CallRun[]>();
   for (const run of parts.running.all())
@@ -152,7 +155,8 @@ function holdersOf({ awaitedSlot, parts }: CallRun): readonly (readonly CallRun[
       const key = slot === awaitedSlot ? run : shared; // not lent: each call has a slot of the limit
       addTo(groups, key, run);
     }
-  return [...groups.values()];
+  const count = plan?.slotCounts[plan.limits.findIndex((limit) => limit === awaitedSlot)] ?? 0;
+  return groups.size < count ? [...groups.values(), HELD_ELSEWHERE] : [...groups.values()];
 }
 
 /** Of a slot of the awaited ones: the object that all have who share it; the slot itself where it was not lent. Undefined for other slots. */

@@ -4,7 +4,7 @@ import type { SlotLimit, SlotWaiter } from "../../core/slots.ts";
 
 /** One limit of this process; every operation takes constant time. */
 export class Limit implements SlotLimit {
-  readonly #maxConcurrent: number;
+  readonly maxConcurrent: number;
   readonly #lanes = new Lanes();
   #running = 0;
 
@@ -16,7 +16,7 @@ export class Limit implements SlotLimit {
         `maxConcurrent is ${String(maxConcurrent)}; it must be an integer of at least 1, or Infinity.`,
       );
     }
-    this.#maxConcurrent = maxConcurrent;
+    this.maxConcurrent = maxConcurrent;
   }
 
   /** Slots taken. */
@@ -30,7 +30,7 @@ export class Limit implements SlotLimit {
   }
 
   tryTake(): boolean {
-    if (this.#running >= this.#maxConcurrent) return false;
+    if (this.#running >= this.maxConcurrent) return false;
     this.#running++;
     return true;
   }
