@@ -174,6 +174,31 @@ describe("the sources cache and record", () => {
     expect(again.ran).toEqual([]);
   });
 
+  test("record tells of what was answered, also from the cache, and of no call that was not run", async () => {
+    const recorded: unknown[] = [];
+    const { runtime } = testRuntime({
+      tools: [
+        tool("read", () => 1, { effects: { reads: ["notes"], writes: [] }, cache: "session" }),
+        tool("send", () => 1, { inputSchema: { type: "object", required: ["to"] } }),
+        tool("fail", () => Promise.reject(new Error("It broke.")), { maxAttempts: 1 }),
+      ],
+      answers: {
+        rules: [{ tools: "*", from: "record" }],
+        onRecord: ([start, end]) => {
+          if (start?.type === "call-start" && end?.type === "call-end")
+            recorded.push([start.call.name, end.result.status, end.result.origin]);
+        },
+      },
+    });
+    const session = runtime.session();
+    for (const name of ["read", "read", "send", "fail"]) await session.execute({ name });
+    expect(recorded).toEqual([
+      ["read", "ok", "live"],
+      ["read", "ok", "cache"],
+      ["fail", "error", "live"],
+    ]);
+  });
+
   test("a listener of recorded calls that throws costs no result", async () => {
     const { runtime } = world({
       rules: [{ tools: "*", from: "record" }],

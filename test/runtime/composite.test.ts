@@ -1,8 +1,10 @@
 /** Tools that only make other calls: chains, delegates, programs. */
 import { describe, expect, test } from "vitest";
+import { ToolOutput } from "../../src/core/content.ts";
 import type { ToolContext } from "../../src/core/context.ts";
 import type { Effects } from "../../src/core/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
+import type { Hook } from "../../src/core/hook.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { createChain } from "../../src/compose/chain/chain.ts";
@@ -377,4 +379,17 @@ test("a snapshot is taken while a call goes on that was made in a background job
     ["slow", undefined],
   ]);
   hold.open();
+});
+
+test("the report of a delegate stays as it is, whatever a hook makes of it, and where a hook fails; metadata of others is as the hook leaves it", async () => {
+  const delegate = { calls: 2 };
+  const hooked = { delegate: { calls: 0 }, hooked: true };
+  const answer = (): ToolOutput => new ToolOutput({ output: 1, metadata: { delegate, more: true } });
+  const metadataWith = async (afterCall: NonNullable<Hook["afterCall"]>): Promise<unknown> => {
+    const hooks = [{ name: "hook", onFailure: "stop", afterCall }] as const;
+    const { runtime } = testRuntime({ hooks, tools: [composite("agent", answer), tool("plain", answer)] });
+    return (await runtime.execute([{ name: "agent" }, { name: "plain" }])).map(({ metadata }) => metadata);
+  };
+  expect(await metadataWith((result) => ({ ...result, metadata: hooked }))).toEqual([{ ...hooked, delegate }, hooked]);
+  expect(await metadataWith(() => Promise.reject(new Error("The hook is down.")))).toEqual([{ delegate }, undefined]);
 });

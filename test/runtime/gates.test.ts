@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ApprovalRequest } from "../../src/core/ask.ts";
 import { ToolOutput } from "../../src/core/content.ts";
+import { ToolError } from "../../src/core/error.ts";
 import type { Hook } from "../../src/core/hook.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 
@@ -240,6 +241,22 @@ test.each([
       2,
       "limit_exceeded",
     ]);
+  });
+});
+
+test("a call whose handler ran uses up the one use in its turn, though it says that nothing was started", async () => {
+  const refuse = (): never => {
+    throw new ToolError("unavailable", "No connection.", { outcome: "not_started", retryable: false });
+  };
+  const { runtime } = testRuntime({ tools: [tool("once", refuse, { oncePerTurn: true })] });
+  await runtime.session().turn(async (turn) => {
+    const run = async (): Promise<unknown> => {
+      const round = turn.round({});
+      round.add({ name: "once", input: {} });
+      const [result] = await round.end({ content: "", finish: "calls", usage: { inputTokens: 0, outputTokens: 0 } });
+      return result?.error?.code;
+    };
+    expect([await run(), await run()]).toEqual(["unavailable", "limit_exceeded"]);
   });
 });
 
