@@ -180,8 +180,10 @@ describe("the sources cache and record", () => {
       tools: [
         tool("read", () => 1, { effects: { reads: ["notes"], writes: [] }, cache: "session" }),
         tool("send", () => 1, { inputSchema: { type: "object", required: ["to"] } }),
+        tool("drop", () => 1, { effects: { writes: ["disk"], destructive: true } }),
         tool("fail", () => Promise.reject(new Error("It broke.")), { maxAttempts: 1 }),
       ],
+      approval: { approve: () => "deny" },
       answers: {
         rules: [{ tools: "*", from: "record" }],
         onRecord: ([start, end]) => {
@@ -191,7 +193,7 @@ describe("the sources cache and record", () => {
       },
     });
     const session = runtime.session();
-    for (const name of ["read", "read", "send", "fail"]) await session.execute({ name });
+    for (const name of ["read", "read", "send", "drop", "fail"]) await session.execute({ name });
     expect(recorded).toEqual([
       ["read", "ok", "live"],
       ["read", "ok", "cache"],

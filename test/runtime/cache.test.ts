@@ -360,3 +360,12 @@ test("issue 19.7 what an engine answers by the user is kept for each principal b
     ["cache", null],
   ]);
 });
+
+test("an answer kept for a turn is there for the calls of all handlers of a batch until the batch is over, and not for the next", async () => {
+  const read = counting({ cache: "turn" });
+  const outer = tool("outer", async (_input, { execute }) => (await execute({ name: "read" })).output, { effects: { writes: ["a"] } });
+  const session = testRuntime({ tools: [read.tool, outer] }).runtime.session();
+  const asked = async (times: number): Promise<unknown> =>
+    (await session.execute(Array.from({ length: times }, () => ({ name: "outer" })))).map(({ output }) => output);
+  expect([await asked(2), await asked(3), (await session.execute({ name: "outer" })).output]).toEqual([[1, 1], [2, 2, 2], 3]);
+});

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { readOnly } from "../../src/core/effects.ts";
 import type { Engine } from "../../src/core/engine.ts";
+import { ToolOutput } from "../../src/core/content.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
 import { NoAnswer } from "../../src/core/no-answer.ts";
@@ -226,6 +227,28 @@ describe("issue 6.4 a fault of a call that goes down the fallback chain", () => 
     const fromCache = (await pending).filter(({ origin }) => origin === "cache");
     expect(fromCache.map(({ fidelity, fault }) => [fidelity, fault])).toEqual([["observed", "crash_after_commit"]]);
   });
+});
+
+test("an answer of a stand-in that says that the tool failed is as faithful as its others, and an error of it is not checked", async () => {
+  const ends = { exit: () => new ToolOutput({ output: "no such file", exitCode: 1 }), error: () => Promise.reject(new Error("It broke.")) };
+  const results = await Promise.all(
+    Object.values(ends).map((end) =>
+      reading({ engines: { stub: standIn("stub", end) } }).runtime.execute({ name: "read" }, { answerFrom: "stub" }),
+    ),
+  );
+  expect(results.map(stamps)).toEqual([
+    ["error", "stub", "stub", "scripted"],
+    ["error", "stub", "stub", "unchecked"],
+  ]);
+});
+
+test("a call that ends before it is known who answers it is live, and simulated in a simulation", async () => {
+  const session = reading({}).runtime.session();
+  const { results } = await session.simulate([{ name: "none" }]);
+  expect([...results, await session.execute({ name: "none" })].map(stamps)).toEqual([
+    ["error", "simulated", undefined, "unchecked"],
+    ["error", "live", undefined, undefined],
+  ]);
 });
 
 describe("issue 6.5 the source record", () => {
