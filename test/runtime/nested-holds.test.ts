@@ -346,6 +346,21 @@ test.each(["an abandoned handler", "a call of another runtime with the same limi
   },
 );
 
+test("a call by itself is refused where it gets the lock that a call waits for which is made inside the one that has its slot", async () => {
+  const held = gate();
+  const first = tool("first", () => held.promise, writesA);
+  const inner = tool("inner", () => "done", writesA);
+  const outer = tool("outer", async () => (await runtime.execute({ name: "inner" })).status, CALLS);
+  const narrow = { name: "narrow", maxConcurrent: 1, tools: [tool("second", () => "done", writesA), outer] };
+  const { runtime } = testRuntime({ tools: [first, inner], toolsets: [narrow] });
+  const ends = ["first", "narrow::second", "narrow::outer"].map((name) => runtime.execute({ name }));
+  await settle();
+  held.open();
+  const results = (await Promise.all(ends)).map(({ status, error }) => error?.code ?? status);
+  expect(results).toEqual(["ok", "resource_busy", "ok"]);
+  expect((await runtime.execute({ name: "narrow::second" })).output).toBe("done");
+});
+
 test("a job waits for a job that its handler began, though only one may run at a time", async () => {
   const inner = tool("inner", () => "done");
   const outer = tool(
