@@ -361,6 +361,36 @@ test("a call by itself is refused where it gets the lock that a call waits for w
   expect((await runtime.execute({ name: "narrow::second" })).output).toBe("done");
 });
 
+test.each([
+  ["lock", "holder", ["ok", "done", "resource_busy"]],
+  ["lock", "free", ["resource_busy", "done", "ok"]],
+  ["slot", "holder", ["ok", "done", "resource_busy"]],
+  ["slot", "free", ["resource_busy", "done", "ok"]],
+])(
+  "a cycle of a %s, the turn that its holder waits for and the turn that needs it is found by whichever handler waits last (first: %s)",
+  async (what, first, expected) => {
+    const gates = { holder: gate(), free: gate() };
+    const makes = async (door: keyof typeof gates, session: RuntimeSession): Promise<unknown> => {
+      await gates[door].promise;
+      return (await session.execute({ name: "leaf" })).status;
+    };
+    const held: Partial<Tool> = what === "lock" ? writesA : CALLS;
+    const tools = [tool("holder", () => makes("holder", one), held), tool("waiter", () => "done", held)];
+    const { runtime } = testRuntime({
+      tools: [tool("leaf", () => "done"), tool("free", () => makes("free", three), CALLS)],
+      toolsets: [{ name: "held", tools, ...(what === "slot" ? { maxConcurrent: 1 } : {}) }],
+    });
+    const [one, two, three] = [runtime.session(), runtime.session(), runtime.session()];
+    const ends = [two.execute({ name: "held::holder" }), three.execute({ name: "held::waiter" }), one.execute({ name: "free" })];
+    await settle();
+    for (const door of first === "holder" ? (["holder", "free"] as const) : (["free", "holder"] as const)) {
+      gates[door].open();
+      await settle();
+    }
+    expect((await Promise.all(ends)).map(({ output, error }) => error?.code ?? output)).toEqual(expected);
+  },
+);
+
 test("a job waits for a job that its handler began, though only one may run at a time", async () => {
   const inner = tool("inner", () => "done");
   const outer = tool(

@@ -64,7 +64,7 @@ function idOf(waiting: Waiting): string {
 /** Those that can still end. */
 function endingCalls(waits: ReadonlyMap<string, Wait>): ReadonlySet<string> {
   const ending = new Set<string>();
-  const ends = (id: string): boolean => !waits.has(id) || ending.has(id);
+  const ends = (id: string): boolean => ending.has(id);
   const lastFirst = [...waits].toReversed(); // those that are waited for were found after those that wait
   for (let before = -1; before < ending.size;) {
     before = ending.size;
