@@ -391,6 +391,37 @@ test.each([
   },
 );
 
+test.each<readonly [string, Tool["effects"], Tool["effects"]]>([
+  ["both read", { reads: "a/b", writes: [] }, { reads: "a", writes: [] }],
+  ["both commute", { writes: "a/b", commutative: true }, { writes: "a", commutative: true }],
+])("a call made inside one that holds a part of what it needs is not refused where %s", async (_, outer, inner) => {
+  const { tools, from } = family({ effects: outer }, { effects: inner, ...CALLS });
+  const { runtime } = testRuntime({ tools });
+  from.caller = runtime;
+  expect((await runtime.execute({ name: "outer" })).output).toEqual(["ok"]);
+});
+
+test("jobs that one job began take turns in its place, and leave it free when all have ended", async () => {
+  let running = 0;
+  const most: number[] = [];
+  const inner = tool("inner", async () => {
+    most.push(++running);
+    await settle();
+    running--;
+  });
+  const begin = async (): Promise<unknown> => {
+    const begun = await session.execute([{ name: "inner" }, { name: "inner" }], { background: true });
+    return Promise.all(begun.map(async ({ callId }) => (await runtime.jobs.wait(callId)).state));
+  };
+  const { runtime } = testRuntime({ tools: [inner, tool("outer", begin, CALLS)], jobs: { maxRunning: 1 } });
+  const session = runtime.session();
+  for (let round = 0; round < 2; round++) {
+    const { callId } = await session.execute({ name: "outer" }, { background: true });
+    expect(await runtime.jobs.wait(callId)).toMatchObject({ state: "done", result: { output: ["done", "done"] } });
+  }
+  expect(most).toEqual([1, 1, 1, 1]);
+});
+
 test("a job waits for a job that its handler began, though only one may run at a time", async () => {
   const inner = tool("inner", () => "done");
   const outer = tool(
