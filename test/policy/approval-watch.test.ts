@@ -14,6 +14,7 @@ function watched() {
   const ports = fakePorts();
   const reads: PromiseWithResolvers<void>[] = [];
   let announce = (_change: StoreChange): void => {};
+  let followers = 0;
   const list: typeof store.approvals.list = async (query) => {
     const found = await store.approvals.list(query);
     const read = Promise.withResolvers<void>();
@@ -23,11 +24,19 @@ function watched() {
   };
   const follow = (listener: typeof announce) => {
     announce = listener;
-    return { isLive: true, stop() {} };
+    followers++;
+    return { isLive: true, stop: () => void followers-- };
   };
   const approvals = new ApprovalGate({ approve: "inbox" }, ports, { approvals: { ...store.approvals, list }, follow });
   const elsewhere = new StoredApprovals({ store: store.approvals, ports });
-  return { approvals, elsewhere, reads, announce: (change: StoreChange) => announce(change) };
+  return {
+    approvals,
+    elsewhere,
+    reads,
+    clock: ports.clock,
+    announce: (change: StoreChange) => announce(change),
+    followers: () => followers,
+  };
 }
 
 const QUESTION = {
@@ -40,11 +49,12 @@ const QUESTION = {
   input: { path: "/a" },
   simulated: false,
   reason: "files::delete may destroy something.",
+  signal: new AbortController().signal,
 };
 
 test("an answer that another process announces while the store is read has it read again at once, and no other change has", async () => {
   const { approvals, elsewhere, reads, announce } = watched();
-  const end = approvals.ask({ ...QUESTION, signal: new AbortController().signal });
+  const end = approvals.ask(QUESTION);
   await settle();
   announce(ANSWERED);
   await settle();
@@ -62,4 +72,33 @@ test("an answer that another process announces while the store is read has it re
   expect(reads).toHaveLength(3);
   reads[2]?.resolve();
   expect(await end).toBeUndefined();
+});
+
+test("the store is read once in 500 ms however many questions are open, also where one is asked while it is read, and not when none is", async () => {
+  const { approvals, elsewhere, reads, clock, announce, followers } = watched();
+  const ends = ["call_1", "call_2"].map((callId) => approvals.ask({ ...QUESTION, callId }));
+  await clock.advance(499);
+  expect(reads).toHaveLength(0);
+  await clock.advance(1);
+  ends.push(approvals.ask({ ...QUESTION, callId: "call_3" }));
+  await clock.advance(5_000);
+  expect(reads).toHaveLength(1); // which goes on
+  for (let read = 0; read < 3; read++) {
+    reads[read]?.resolve();
+    await clock.advance(500);
+  }
+  expect(reads).toHaveLength(4);
+  reads[3]?.resolve();
+  await clock.advance(100);
+  announce(ANSWERED); // in place of the read that was due
+  await settle();
+  reads[4]?.resolve();
+  await clock.advance(499);
+  expect([reads.length, followers()]).toEqual([5, 1]);
+  for (const { id, digest } of await elsewhere.list()) await elsewhere.answer({ id, digest, answer: "allow-once" });
+  await clock.advance(1);
+  reads[5]?.resolve();
+  expect(await Promise.all(ends)).toEqual([undefined, undefined, undefined]);
+  await clock.advance(5_000);
+  expect([reads.length, followers()]).toEqual([6, 0]);
 });

@@ -67,7 +67,8 @@ export class ApprovalWatch {
       this.#warn(thrown);
     } finally {
       this.#looking = false;
-      if (this.#isBehind) void this.#look();
+      if (this.#options.open.size === 0) this.#rest();
+      else if (this.#isBehind) void this.#look();
       else this.begin();
     }
   }
