@@ -391,7 +391,7 @@ test.each([
   },
 );
 
-test.each<readonly [string, Tool["effects"], Tool["effects"]]>([
+test.each<readonly [string, NonNullable<Tool["effects"]>, NonNullable<Tool["effects"]>]>([
   ["both read", { reads: "a/b", writes: [] }, { reads: "a", writes: [] }],
   ["both commute", { writes: "a/b", commutative: true }, { writes: "a", commutative: true }],
 ])("a call made inside one that holds a part of what it needs is not refused where %s", async (_, outer, inner) => {

@@ -21,6 +21,7 @@ test("an append that nobody waits for goes at the end of the event loop's turn, 
   await buffer.whenDurable(log);
   expect(disk.groups).toEqual([["a 1-3"], ["a 4-5"]]);
   expect(buffer.whenDurable(log)).toBe(undefined);
+  await setImmediate(); // nothing is under way any more
   add(buffer, log, 6);
   await setImmediate();
   await turns();
