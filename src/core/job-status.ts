@@ -9,7 +9,7 @@ export type ToolMode = "direct" | "background" | "stateful";
 export type JobMode = Exclude<ToolMode, "direct">;
 
 /**
- * `queued`: waits for its place; `waiting`: asks for input and has a `question`, or waits for approval of its call or of one that was made in it; the others
+ * `queued`: waits for its place, or, once it was handed over, for another process; `waiting`: asks for input and has a `question`, or waits for approval of its call or of one that was made in it; the others
  * but `running` are final. `parked`: an error, because its process ended again and again while it ran.
  */
 export type JobState = "queued" | "running" | "waiting" | "done" | "error" | "cancelled" | "parked";

@@ -47,8 +47,8 @@ export interface StoredJob extends JobKey {
   /** Whether its end is to wake an agent. */
   readonly notify: boolean;
   /**
-   * As of its last durable event; one that waits for approval is `running` here, and `waiting` where a runtime lists it. A job that its process left behind
-   * stays as it was until its session is resumed.
+   * As of its last durable event; one that waits for approval is `running` or `queued` here, and `waiting` where a runtime lists it. A job whose process was killed
+   * stays as it was until its session is resumed, and one that was handed over is `queued`.
    */
   readonly state: JobState;
   /** Wall-clock milliseconds since the epoch. */

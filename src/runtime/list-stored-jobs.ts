@@ -1,7 +1,8 @@
-/** The jobs of a store as they are listed: those whose calls wait for approval are `waiting`, which their rows do not say. */
+/** The jobs of a store as they are listed: those whose calls wait for approval are `waiting`. Their rows say `running`, or `queued` after a hand-over. */
 import { checkJobList } from "../store/records/store-options.ts";
 import type { ApprovalRecord } from "../core/approval-store.ts";
 import type { ListStoredJobsOptions, StoredJob } from "../core/job-store.ts";
+import { UNENDED_STATES } from "../core/job-status.ts";
 import type { Store } from "../core/store.ts";
 
 /** So many open questions are looked at, the newest. */
@@ -18,11 +19,12 @@ export async function listStoredJobs(store: Store, options: ListStoredJobsOption
   if (questions.length === 0) return listed;
   const waiting = new Set(questions.flatMap(callsAround));
   const shown = (job: StoredJob): StoredJob =>
-    job.state === "running" && waiting.has(keyOf(job.sessionId, job.id)) ? { ...job, state: "waiting" } : job;
-  if (states === undefined || states.includes("running") === states.includes("waiting")) return listed.map(shown);
+    job.endedAt === undefined && waiting.has(keyOf(job.sessionId, job.id)) ? { ...job, state: "waiting" } : job;
+  const asked = UNENDED_STATES.filter((state) => states?.includes(state) === true);
+  if (states === undefined || asked.length === 0 || asked.length === UNENDED_STATES.length) return listed.map(shown);
   const found = new Map<string, StoredJob>(); // one that begins meanwhile moves the others back by one
   for (let at = 0, read = READ_AT_ONCE; read === READ_AT_ONCE && found.size < offset + limit; at += read) {
-    const page = await store.jobs.list({ ...options, states: [...states, "running"], limit: READ_AT_ONCE, offset: at });
+    const page = await store.jobs.list({ ...options, states: [...new Set([...states, ...UNENDED_STATES])], limit: READ_AT_ONCE, offset: at });
     for (const job of page.map(shown)) if (states.includes(job.state)) found.set(keyOf(job.sessionId, job.id), job);
     read = page.length;
   }

@@ -114,6 +114,16 @@ describe("haft jobs", { timeout: PATIENCE_MS }, () => {
     ]);
   });
 
+  testInCI("show says no question of a job that was handed over, which begins anew", async () => {
+    const project = new JobProject();
+    const ask = await project.begin("ask");
+    await project.runtime.sessions.handOver("travel");
+    const left = await project.jobs(["show", ask]);
+    expect(left.stdout).toMatch(/^state +queued$/mu);
+    expect(left.stdout).toMatch(/^run by +no process/mu);
+    expect(left.stdout).not.toMatch(/^asks/mu);
+  });
+
   test("F1.22 wait prints the result and exits as haft call does; a job that nobody runs is not waited for; Ctrl-C ends the wait alone", async () => {
     const project = new JobProject();
     const build = await project.begin("build");

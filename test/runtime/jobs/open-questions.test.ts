@@ -77,6 +77,22 @@ test("an answer counts that is given before the process that took up the session
   expect(world.removed.toSorted()).toEqual(["a1", "a2", "b1", "b2"]);
 });
 
+test("jobs that were handed over are listed as waiting while their questions are open, also when they wait for a place", async () => {
+  const world = new World();
+  await world.leftQuestions();
+  const { runtime, open, ended } = await world.process({ jobs: { maxRunning: 1 } });
+  const counts = async () => {
+    const lists = [undefined, ["queued"], ["running"], ["waiting"], ["queued", "waiting"], ["queued", "running"]] as const;
+    return Promise.all(lists.map(async (states) => (await runtime.jobs.listStored(states === undefined ? {} : { states })).length));
+  };
+  expect(await counts()).toEqual([2, 0, 0, 2, 2, 0]);
+  await runtime.resume("s");
+  expect(await counts()).toEqual([2, 0, 0, 2, 2, 0]);
+  for (const { id, digest } of await open(4)) await runtime.approvals.answer({ id, digest, answer: "allow-once" });
+  await ended(2);
+  expect(await counts()).toEqual([2, 0, 0, 0, 0, 0]);
+});
+
 test.each(["running", "queued"])(
   "questions of a %s job are withdrawn when it is cancelled, and those of other jobs stay",
   async (meant) => {

@@ -55,6 +55,7 @@ function after(story: JobStory, event: SessionEvent): JobStory {
       return event.asks === true ? { ...story, output, question: event.text } : { ...story, output };
     }
     case "job-input":
+    case "job-run": // from its beginning: it asks again
       return rest;
     case "call-end":
       return { ...rest, result: event.result, ...(event.input === undefined ? {} : { input: event.input }) };
