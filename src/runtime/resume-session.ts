@@ -1,5 +1,7 @@
 /** Ends what a crash interrupted: each call that had begun gets its one result. */
+import type { EnclosingCall } from "../core/approval-store.ts";
 import type { Ask } from "../core/ask.ts";
+import { isJsonObject } from "../core/base/json.ts";
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -86,6 +88,8 @@ export interface ResumeParts extends ResumeOptions {
 interface TakeUpParts extends ResumeParts {
   /** Why calls are not run again, by their ids. */
   readonly ends: ReadonlyMap<string, ToolError>;
+  /** The calls that one was made in. */
+  readonly within: (call: OpenCall) => readonly EnclosingCall[];
 }
 
 interface TakeUpOptions extends TakeUpParts {
@@ -106,7 +110,7 @@ export async function resumeSession(
   const ofJobs = new Set([...inJobs.values()].flat());
   // A call that did not end has changed nothing: if it is run again, it finds what it found the first time. Nor has one that no model saw.
   const changes = Map.groupBy(openChanges, (change) => change.callId);
-  const taking = new TakingUp(session, changes, { ...options, ends });
+  const taking = new TakingUp(session, changes, { ...options, ends, within: enclosingCalls(session, open) });
   const stop = session.ports.clock.timer(() => sayThatItAwaits(session), SAY_AFTER_MS, { background: true });
   try {
     await session.turns.run(async (running) => {
@@ -152,11 +156,11 @@ class TakingUp {
     this.#options = options;
   }
 
-  /** @param running where their handlers' own calls stand */
-  begin(calls: readonly OpenCall[], running: RunningTurn | undefined): readonly CallRun[] {
+  /** @param running where their handlers' own calls stand. @param job that they were made in */
+  begin(calls: readonly OpenCall[], running: RunningTurn | undefined, job?: CallRun): readonly CallRun[] {
     const session = this.#session;
     const turnId = calls[0]?.turnId ?? "";
-    const turn = new Turn(session, session.ports.ids, { id: turnId, startsAt: startOf(session, turnId) });
+    const turn = new Turn(session, session.ports.ids, { id: turnId, startsAt: startOf(session, turnId), madeIn: job });
     turn.running = running;
     if (running !== undefined) running.held = turn; // what handlers call joins it
     enterAgain(session, turn, calls[0]?.callId ?? "");
@@ -179,7 +183,7 @@ class TakingUp {
     };
     const run = async (): Promise<void> => {
       for (const group of inOrder(this.#session, calls)) {
-        runs = this.begin(group, job.beside);
+        runs = this.begin(group, job.beside, job);
         if (reason !== undefined) cancel(reason);
         await resumeCalls(runs);
       }
@@ -294,6 +298,7 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
     isInterrupted,
     isAnswered: false,
     job,
+    within: options.within(open),
     calls: undefined,
     remoteId,
     askedFor,
@@ -310,6 +315,20 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
     ended === undefined ? whyNotRun(session, open, { answerers, wasReal, runsAgain: options.interrupted !== "settle" }) : undefined;
   run.refusal = ended ?? (never !== undefined && isInterrupted && never !== answerers ? outcomeUnknown(open.call.name) : never);
   return run;
+}
+
+/** By a call that had begun, those around it that have not ended, the innermost first. */
+function enclosingCalls({ registry }: RuntimeSession, open: readonly OpenCall[]): (call: OpenCall) => readonly EnclosingCall[] {
+  const byId = new Map(open.map((call) => [call.callId, call]));
+  return ({ parentCallId }) => {
+    const within: EnclosingCall[] = [];
+    for (let outer = byId.get(parentCallId ?? ""); outer !== undefined; outer = byId.get(outer.parentCallId ?? "")) {
+      const { name, input } = outer.intent?.call ?? outer.call;
+      const toolName = outer.job?.toolName ?? registry.get(name)?.qualifiedName ?? name;
+      within.push(Object.freeze({ callId: outer.callId, toolName, input: isJsonObject(input) ? input : {} }));
+    }
+    return within;
+  };
 }
 
 /** A question of the model's provider: no other call of such a tool waits, or is run. */

@@ -1,4 +1,5 @@
 /** Calls that began before a crash and are taken up again. */
+import type { EnclosingCall } from "../../core/approval-store.ts";
 import type { EarlierJob } from "../jobs/job.ts";
 
 /** Calls that were made in a background job before a crash: each comes to its result before the job is run again. `run` or `end` is called once. */
@@ -21,6 +22,8 @@ export interface ResumedCall {
   isAnswered: boolean;
   /** Set where it was a background job. */
   job: EarlierJob | undefined;
+  /** The calls that it was made in, the innermost first: those of composite tools are run again after it. */
+  readonly within: readonly EnclosingCall[];
   /** The calls that were made in it, until they have ended. */
   calls: EarlierCalls | undefined;
   /** The name under which its engine continues its work elsewhere: it is asked for instead of called again. */

@@ -97,16 +97,17 @@ function askerOf({ options, parts }: AdmittedCall): string | undefined {
   return principalIdOf(options.data) ?? parts.agentName;
 }
 
-function enclosing({ turn }: AdmittedCall): { readonly within?: readonly EnclosingCall[] } {
-  if (turn.madeIn === undefined) return {};
+function enclosing(run: AdmittedCall): { readonly within?: readonly EnclosingCall[] } {
   const within: EnclosingCall[] = [];
-  let outer: unknown = turn.madeIn;
-  while (outer instanceof CallRun) {
-    const { callId, toolName, input = sentInput(outer) } = outer;
+  let inner: CallRun = run;
+  // Those around a call from before a crash may not run yet.
+  while (inner.resumed === undefined && inner.turn.madeIn instanceof CallRun) {
+    inner = inner.turn.madeIn;
+    const { callId, toolName, input = sentInput(inner) } = inner;
     within.push(Object.freeze({ callId, toolName, input }));
-    outer = outer.turn.madeIn;
   }
-  return { within: Object.freeze(within) };
+  within.push(...(inner.resumed?.within ?? []));
+  return within.length === 0 ? {} : { within: Object.freeze(within) };
 }
 
 /** The input of a call whose hooks run, which was not checked yet, or does not fit its tool. */

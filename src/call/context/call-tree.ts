@@ -1,6 +1,7 @@
 /** The calls that handlers make in the session of the call they answer: what becomes of that call becomes of them. */
 import { CallRun } from "../call-run.ts";
 import type { CallJob } from "../jobs/job.ts";
+import { callsAround } from "./calls-around.ts";
 import { callAround, currentPlace, placeOfNoTurn, withinCall, type TurnCall } from "../../session/turn-queue.ts";
 import { Turn } from "../../session/turn.ts";
 import { addTo } from "../../core/base/add-to.ts";
@@ -67,11 +68,9 @@ export function runningCall(run: CallRun): {
   return { callId, name, input: input ?? call.input, ...omitUndefined({ jobId: jobAround(run)?.id }) };
 }
 
-/** The background job that a call is, or was made in; undefined where there is none that has not ended. */
+/** The background job that a call is, or was made in, also in the session of a delegate; undefined where there is none that has not ended. */
 function jobAround(run: CallRun): CallJob | undefined {
-  for (let part: TurnCall | undefined = run; part !== undefined; part = part.turn instanceof Turn ? part.turn.madeIn : undefined)
-    if (part instanceof CallRun && part.job?.isOver === false) return part.job;
-  return undefined;
+  return callsAround(run).find(({ job }) => job?.isOver === false)?.job;
 }
 
 /**

@@ -1,0 +1,86 @@
+/** Servers that stop, one after the other, while a call that a background job has made runs: the last one ends it, and with it the job. */
+import { createRuntime, defineTool, readOnly, type Tool } from "haft";
+import { createClient } from "haft/client";
+import { createServer, staticToken } from "haft/server";
+import { sqliteStore } from "haft/sqlite";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { sessionWithin } from "../../../src/runtime/session-within.ts";
+import { temporaryFile } from "../../store/temporary-file.ts";
+
+const TOKEN = "a-token-for-the-tests";
+const STOPS = 3;
+const log = { debug() {}, warn() {} };
+
+/** They make one call, in the session of their own or in one that they begin for it. */
+const MAKERS: readonly Tool[] = [
+  {
+    name: "beside",
+    description: "Looks.",
+    inputSchema: { type: "object" },
+    composite: true,
+    execute: (_input, context) => context.execute({ name: "look" }),
+  },
+  {
+    name: "within",
+    description: "Looks in a session of its own.",
+    inputSchema: { type: "object" },
+    composite: true,
+    async execute(_input, context) {
+      const session = await sessionWithin(context);
+      try {
+        return await session.execute({ name: "look" }, { signal: context.signal, idempotencyKey: "look" });
+      } finally {
+        await session.close();
+      }
+    },
+  },
+];
+
+test.each(["beside", "within"])("a call that a job has made is not cancelled by servers that stop: %s", async (name) => {
+  const path = temporaryFile();
+  let looks = 0;
+  const look = defineTool({
+    name: "look",
+    description: "Looks for as long as servers stop.",
+    effects: readOnly("view"),
+    timeoutMs: 0,
+    execute: async () => (++looks > STOPS ? "seen" : await new Promise<string>(() => {})),
+  });
+  const glance = defineTool({ name: "glance", description: "Opens the session.", effects: readOnly("view"), execute: () => "seen" });
+  const stay = defineTool({
+    name: "stay",
+    description: "Lasts longer than the grace of a server.",
+    effects: readOnly("view"),
+    execute: (_input, { signal }) => new Promise<string>((resolve) => signal.addEventListener("abort", () => resolve("left"))),
+  });
+  const start = async () => {
+    const store = Object.assign(sqliteStore({ path, synchronous: "normal" }), { queue: { offer: async () => 0 } }); // as of a store that several machines share
+    const runtime = createRuntime({ tools: [look, glance, stay, ...MAKERS], store, ports: { log } });
+    await runtime.open();
+    const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), limits: { graceMs: 20 }, ports: { log } });
+    const { url } = await server.listen({ port: 0 });
+    const stop = async (): Promise<void> => {
+      await server.close();
+      await runtime.close();
+    };
+    onTestFinished(stop);
+    return { client: createClient({ url, token: TOKEN }), runtime, stop };
+  };
+  const first = await start();
+  await first.client.call("createSession", { body: { id: "s" } });
+  const begun = await first.client.call("executeInSession", { params: { sessionId: "s" }, body: { calls: [{ name }], background: true } });
+  const jobId = begun.results[0]?.callId ?? "";
+  for (let server = first, stops = 1; ; server = await start(), stops++) {
+    if (stops > 1) await server.client.call("executeInSession", { params: { sessionId: "s" }, body: { calls: [{ name: "glance" }] } });
+    if (stops > STOPS) {
+      const job = await server.client.call("waitForJob", { params: { jobId }, query: { timeoutMs: 20_000 } });
+      expect(job).toMatchObject({ state: "done", result: { output: { status: "ok", output: "seen" } } });
+      return;
+    }
+    await vi.waitFor(() => expect(looks).toBe(stops), 10_000);
+    const stays = server.client.call("execute", { body: { calls: [{ name: "stay" }] } }).catch(() => {});
+    await vi.waitFor(() => expect(server.runtime.running.some((call) => call.name === "default::stay")).toBe(true), 10_000);
+    await server.stop();
+    await stays;
+  }
+});
