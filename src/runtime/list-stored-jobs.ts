@@ -24,7 +24,12 @@ export async function listStoredJobs(store: Store, options: ListStoredJobsOption
   if (states === undefined || asked.length === 0 || asked.length === UNENDED_STATES.length) return listed.map(shown);
   const found = new Map<string, StoredJob>(); // one that begins meanwhile moves the others back by one
   for (let at = 0, read = READ_AT_ONCE; read === READ_AT_ONCE && found.size < offset + limit; at += read) {
-    const page = await store.jobs.list({ ...options, states: [...new Set([...states, ...UNENDED_STATES])], limit: READ_AT_ONCE, offset: at });
+    const page = await store.jobs.list({
+      ...options,
+      states: [...new Set([...states, ...UNENDED_STATES])],
+      limit: READ_AT_ONCE,
+      offset: at,
+    });
     for (const job of page.map(shown)) if (states.includes(job.state)) found.set(keyOf(job.sessionId, job.id), job);
     read = page.length;
   }

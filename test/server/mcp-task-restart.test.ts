@@ -119,3 +119,71 @@ test("a task that is found again was created and changed last when it was, also 
   const again = await until(second.url, String(taskId), "completed");
   expect([createdAt, again]).toEqual([ended["createdAt"], ended]);
 });
+
+/** Servers over one file; the tool ends when it is told to. */
+function servers() {
+  const path = temporaryFile();
+  const done = Promise.withResolvers<string>();
+  return {
+    done,
+    async serve() {
+      const tool = {
+        name: "read",
+        description: "Reads.",
+        inputSchema: { type: "object" },
+        effects: readOnly("disk"),
+        mode: "background",
+        execute: () => done.promise,
+      } as const;
+      const runtime = createRuntime({ store: sqliteStore({ path }), tools: [tool], ports: { log: { debug() {}, warn() {} } } });
+      await runtime.open();
+      const listener = await listenMcp(runtime, { port: 0 });
+      onTestFinished(async () => {
+        await listener.close();
+        await runtime.close();
+      });
+      return { url: listener.url, runtime };
+    },
+  };
+}
+
+test("a task is shown by every server while one runs it, and its end is the same at all of them", async () => {
+  const { done, serve } = servers();
+  const [first, second] = [await serve(), await serve()];
+  const taskId = await begin(first.url, {});
+  expect(await until(second.url, taskId, "working")).toMatchObject({ taskId });
+  const answer = await raw(second.url, "tasks/update", { taskId, inputResponses: {} }, ABLE); // only the other one could take it
+  expect(answer.error).toMatchObject({ message: expect.stringContaining("is open in") });
+  done.resolve("read");
+  const ended = await until(second.url, taskId, "completed");
+  expect(ended).toMatchObject({ result: { content: [{ type: "text", text: "read" }] } });
+  expect(await until(first.url, taskId, "completed")).toEqual(ended);
+});
+
+test("a task is cancelled at any server", async () => {
+  const { serve } = servers();
+  const [first, second] = [await serve(), await serve()];
+  const taskId = await begin(first.url, {});
+  await until(second.url, taskId, "working");
+  await raw(second.url, "tasks/cancel", { taskId }, ABLE);
+  await until(second.url, taskId, "cancelled");
+  await until(first.url, taskId, "cancelled");
+});
+
+test("a task whose session another process has taken over ends there, and is no failure of the server that began it", async () => {
+  const { done, serve } = servers();
+  const [first, second] = [await serve(), await serve()];
+  const taskId = await begin(first.url, {});
+  const [sessionId = ""] = first.runtime.sessions.list().map(({ id }) => id);
+  const taken = await second.runtime.resume(sessionId, { takeOver: true }); // as a worker does
+  await vi.waitFor(
+    () => expect(first.runtime.sessions.get(sessionId)?.broken ?? { code: "conflict" }).toMatchObject({ code: "conflict" }),
+    WAIT,
+  );
+  await until(second.url, taskId, "working");
+  done.resolve("read");
+  const ended = await until(second.url, taskId, "completed");
+  expect(await until(first.url, taskId, "completed")).toEqual(ended);
+  await taken.close();
+  expect(await until(second.url, taskId, "completed")).toEqual(ended);
+});

@@ -8,7 +8,9 @@ import { clientFacts } from "../round.ts";
 import type { Serving } from "../serving.ts";
 import type { ServedTask } from "./served-task.ts";
 import { takeUpTask, taskQuestions } from "./task-call.ts";
+import { storedTask } from "./stored-task.ts";
 import { taskEnd } from "./task-end.ts";
+import { taskSessionId } from "./task-id.ts";
 import type { TaskPlace } from "./tasks.ts";
 
 /** Undefined where the caller has no such task. @throws ToolError `resource_busy` while another process runs it. By rejecting */
@@ -20,17 +22,42 @@ export async function findTask(serving: Serving, id: string, context: ServerCont
   });
 }
 
+/** Its session is open in another process, or here without the task: a worker has taken it up. */
+const IS_OPEN: ReadonlySet<string> = new Set(["resource_busy", "duplicate", "conflict"]);
+
+/** As `findTask`, to be shown or cancelled only: of a task that another process runs, what the store has of it. */
+export async function lookForTask(serving: Serving, id: string, context: ServerContext): Promise<ServedTask | undefined> {
+  try {
+    return await findTask(serving, id, context);
+  } catch (thrown: unknown) {
+    const sessionId = taskSessionId(id, serving.info.caller.id);
+    if (sessionId === undefined || !IS_OPEN.has(ToolError.fromUnknown(thrown, "store_failed").code)) throw thrown;
+    const task = await storedTask({ id, sessionId, serving, client: clientOf(serving, context).client });
+    if (task === undefined) throw thrown;
+    return task;
+  }
+}
+
+/** A client that no request waits for. */
+function clientOf(
+  { gateway: { settings }, server, connection }: Serving,
+  context: ServerContext,
+): { readonly client: CallClient; readonly exchange: Exchange<void>; end(): void } {
+  const over = Promise.withResolvers<void>();
+  const exchange = new Exchange<void>(NO_ROUND, () => over.promise);
+  const client = new CallClient({ ...clientFacts(context, server, connection), newId: () => settings.ids.next("ask") }, exchange);
+  return { client, exchange, end: over.resolve };
+}
+
 async function takeUp(
   serving: Serving,
   context: ServerContext,
   place: Pick<TaskPlace, "id" | "sessionId">,
 ): Promise<ServedTask | undefined> {
-  const { gateway, server, connection, info } = serving;
+  const { gateway, info } = serving;
   const { runtime, tasks, settings } = gateway;
   if (tasks === undefined) return undefined;
-  const over = Promise.withResolvers<void>();
-  const exchange = new Exchange<void>(NO_ROUND, () => over.promise);
-  const client = new CallClient({ ...clientFacts(context, server, connection), newId: () => settings.ids.next("ask") }, exchange);
+  const { client, exchange, end } = clientOf(serving, context);
   exchange.expectTask(taskQuestions(() => true));
   try {
     const session = await withClient(client, () =>
@@ -48,7 +75,7 @@ async function takeUp(
     if (error.code === "not_found" || error.code === "invalid_argument") return undefined;
     throw error;
   } finally {
-    over.resolve();
+    end();
   }
 }
 

@@ -1,6 +1,6 @@
 /** Runs a call that becomes a task when it takes long, and follows it from there. */
 import type { EndedJob, JobStatus } from "../../../core/job-status.ts";
-import { describeThrown } from "../../../core/error.ts";
+import { ToolError, describeThrown } from "../../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import type { ToolCall } from "../../../core/call.ts";
 import type { ExecuteOptions } from "../../../call/execute-options.ts";
@@ -148,6 +148,7 @@ async function follow(
     task.finish(hasResult(ended) ? await endOf(ended.result) : lost(), endedAt(session, callId));
   } catch (thrown: unknown) {
     if (tasks.isClosed) return; // a later server has it
+    if (own !== undefined && ToolError.fromUnknown(thrown).code === "conflict") return tasks.leaveTo(own.id); // another process has it
     settings.log.warn(`The end of a task over MCP could not be recorded: ${describeThrown(thrown)}`);
     task.finish(lost());
   } finally {

@@ -7,7 +7,7 @@ import { senderTo } from "../round.ts";
 import { INVALID_PARAMS } from "../../../engine/mcp/rpc-codes.ts";
 import { textParam, type McpRequest, type Serving } from "../serving.ts";
 import type { ServedTask, TaskEnd } from "./served-task.ts";
-import { findTask } from "./find-task.ts";
+import { findTask, lookForTask } from "./find-task.ts";
 import { TASKS_EXTENSION, hasTasksExtension } from "./task-offer.ts";
 
 const RELATED_TASK = "io.modelcontextprotocol/related-task";
@@ -22,21 +22,25 @@ export function addTaskHandlers(serving: Serving): void {
 /** Revision 2026-07-28: only for a client that declares the extension with the request. */
 function addModern(serving: Serving): void {
   const { gateway, handleOther } = serving;
-  const on = (method: string, answer: (task: ServedTask, context: ServerContext, request: McpRequest) => JsonObject): void =>
+  const on = (
+    method: string,
+    find: typeof findTask,
+    answer: (task: ServedTask, context: ServerContext, request: McpRequest) => JsonObject,
+  ): void =>
     handleOther(method, async (request, context) => {
       if (!hasTasksExtension(context, serving))
         throw new gateway.sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } });
-      return answer(await taskOf(serving, request, context), context, request);
+      return answer(await taskOf(serving, request, context, find), context, request);
     });
-  on("tasks/get", (task) => task.details);
-  on("tasks/update", (task, { mcpReq }, { params }) => {
+  on("tasks/get", lookForTask, (task) => task.details);
+  on("tasks/update", findTask, (task, { mcpReq }, { params }) => {
     const responses: unknown = mcpReq.inputResponses ?? params?.["inputResponses"];
     if (!isJsonObject(responses))
       throw new gateway.sdk.ProtocolError(INVALID_PARAMS, "inputResponses is an object of answers by their keys.");
     if (task.end === undefined) task.exchange?.deliver(new Map(Object.entries(responses)));
     return {};
   });
-  on("tasks/cancel", (task) => {
+  on("tasks/cancel", lookForTask, (task) => {
     task.cancel();
     return {};
   });
@@ -45,22 +49,22 @@ function addModern(serving: Serving): void {
 /** Revision 2025-11-25: the result has a request of its own, during which the client is asked what the task wants to know. */
 function addLegacy(serving: Serving): void {
   const { handleOther } = serving;
-  handleOther("tasks/get", async (request, context) => (await taskOf(serving, request, context)).legacyFacts);
+  handleOther("tasks/get", async (request, context) => (await taskOf(serving, request, context, lookForTask)).legacyFacts);
   handleOther("tasks/cancel", async (request, context) => {
-    const task = await taskOf(serving, request, context);
+    const task = await taskOf(serving, request, context, lookForTask);
     if (task.end !== undefined) throw new serving.gateway.sdk.ProtocolError(INVALID_PARAMS, `The task has ended: ${task.status}.`);
     task.cancel();
     await untilEnded(task, context.mcpReq.signal);
     return task.legacyFacts;
   });
   handleOther("tasks/result", async (request, context) => {
-    const task = await taskOf(serving, request, context);
+    const task = await taskOf(serving, request, context, findTask);
     return related(serving, task, await resultOf(task, context, senderTo(context, serving.gateway.suspensions)));
   });
 }
 
-async function taskOf(serving: Serving, request: McpRequest, context: ServerContext): Promise<ServedTask> {
-  const task = await findTask(serving, textParam(request, "taskId"), context);
+async function taskOf(serving: Serving, request: McpRequest, context: ServerContext, find: typeof findTask): Promise<ServedTask> {
+  const task = await find(serving, textParam(request, "taskId"), context);
   if (task !== undefined) return task;
   throw new serving.gateway.sdk.ProtocolError(INVALID_PARAMS, "There is no such task, or not any more.");
 }

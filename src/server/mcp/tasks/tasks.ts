@@ -107,6 +107,11 @@ export class Tasks {
     return sessionId === undefined ? undefined : this.#known.get(sessionId);
   }
 
+  /** Its session is that of another process now: what becomes of it is looked for in the store. */
+  leaveTo(sessionId: string): void {
+    this.#known.delete(sessionId);
+  }
+
   /** Keeps nothing of a session but its calls in the audit: its call did not become a task, or the task's time is over. Not waited for. */
   forget(sessionId: string): void {
     const { log } = this.#options;

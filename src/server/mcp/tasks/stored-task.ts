@@ -1,0 +1,40 @@
+/** A task that another process runs, as the store has it. */
+import type { SessionEvent } from "../../../core/event.ts";
+import { describeThrown } from "../../../core/error.ts";
+import { readEvents } from "../../../session/read-events.ts";
+import type { AnsweredCall } from "../answer-call.ts";
+import { ServedTask } from "./served-task.ts";
+import { taskEnd } from "./task-end.ts";
+
+export interface StoredTaskOptions extends Omit<AnsweredCall, "tool"> {
+  readonly id: string;
+  /** The session that it runs in. */
+  readonly sessionId: string;
+}
+
+/**
+ * Undefined where the store does not have its call yet. It is `working` here also while it waits for input, which only the process that runs it can take,
+ * and it does not change: it is looked for again.
+ */
+export async function storedTask({ id, sessionId, serving, client }: StoredTaskOptions): Promise<ServedTask | undefined> {
+  const { runtime, tasks, settings } = serving.gateway;
+  const { store } = runtime;
+  if (store === undefined || tasks === undefined) return undefined;
+  const events: SessionEvent[] = [];
+  for await (const event of readEvents({ sessionId, read: (page) => store.read(sessionId, page) })) events.push(event);
+  const start = events.find((event) => event.type === "call-start");
+  if (start === undefined) return undefined;
+  const { callId, at: createdAt } = start;
+  const cancel = (): void => {
+    runtime.jobs
+      .cancelStored({ id: callId, sessionId }, "the client asked for its end")
+      .catch((thrown: unknown) => settings.log.warn(`A task over MCP was not cancelled: ${describeThrown(thrown)}`));
+  };
+  const { ttlMs, pollIntervalMs } = tasks.settings;
+  const task = new ServedTask({ id, clock: settings.clock, ttlMs, pollIntervalMs, createdAt: events[0]?.at ?? createdAt, cancel });
+  const end = events.find((event) => event.type === "call-end" && event.callId === callId);
+  if (end?.type !== "call-end") return task;
+  const tool = runtime.registry.get(end.result.name)?.tool;
+  task.finish(await taskEnd(end.result, { serving, client, tool }), end.at);
+  return task;
+}
