@@ -101,28 +101,31 @@ test("jobs that were handed over are listed as waiting while their questions are
   expect(await counts()).toEqual([2, 0, 0, 0, 0, 0]);
 });
 
-test.each(["of a job", "in the foreground"])("a question that is asked again after a restart says which calls it is asked in (%s)", async (how) => {
-  const world = new World();
-  const first = await world.process();
-  const called = first.runtime.session("s").execute({ name: "sweep", input: { job: "a" } }, { background: how === "of a job" });
-  called.catch(() => {}); // its session is handed over
-  const scenes = (pending: readonly ApprovalRecord[]) => pending.map(({ within = [] }) => within.map(({ toolName }) => toolName));
-  const before = scenes(await first.open(2));
-  expect(before).toEqual(Array(2).fill(["default::clean", "default::sweep"]));
-  await first.runtime.sessions.handOver("s");
-  const { runtime, open } = await world.process();
-  const asked = Promise.withResolvers<void>();
-  runtime.subscribe(({ type }) => type === "approval-ask" && asked.resolve());
-  runtime.resume("s").catch(() => {}); // waits for the answers, and the runtime is closed before
-  await asked.promise;
-  await vi.waitFor(() => expect(runtime.running.some(({ name }) => name === "default::remove")).toBe(true));
-  expect(scenes(await open(2))).toEqual(before);
-  if (how === "in the foreground") return;
-  const [job] = runtime.jobs.list();
-  expect(job).toMatchObject({ toolName: "default::sweep", state: "waiting" });
-  expect(runtime.running.map(({ jobId }) => jobId)).toEqual([job?.id, job?.id]);
-  expect(runtime.sessions.get("s")?.awaitingApproval).toBe(1);
-});
+test.each(["of a job", "in the foreground"])(
+  "a question that is asked again after a restart says which calls it is asked in (%s)",
+  async (how) => {
+    const world = new World();
+    const first = await world.process();
+    const called = first.runtime.session("s").execute({ name: "sweep", input: { job: "a" } }, { background: how === "of a job" });
+    called.catch(() => {}); // its session is handed over
+    const scenes = (pending: readonly ApprovalRecord[]) => pending.map(({ within = [] }) => within.map(({ toolName }) => toolName));
+    const before = scenes(await first.open(2));
+    expect(before).toEqual(Array(2).fill(["default::clean", "default::sweep"]));
+    await first.runtime.sessions.handOver("s");
+    const { runtime, open } = await world.process();
+    const asked = Promise.withResolvers<void>();
+    runtime.subscribe(({ type }) => type === "approval-ask" && asked.resolve());
+    runtime.resume("s").catch(() => {}); // waits for the answers, and the runtime is closed before
+    await asked.promise;
+    await vi.waitFor(() => expect(runtime.running.some(({ name }) => name === "default::remove")).toBe(true));
+    expect(scenes(await open(2))).toEqual(before);
+    if (how === "in the foreground") return;
+    const [job] = runtime.jobs.list();
+    expect(job).toMatchObject({ toolName: "default::sweep", state: "waiting" });
+    expect(runtime.running.map(({ jobId }) => jobId)).toEqual([job?.id, job?.id]);
+    expect(runtime.sessions.get("s")?.awaitingApproval).toBe(1);
+  },
+);
 
 test.each(["running", "queued"])(
   "questions of a %s job are withdrawn when it is cancelled, and those of other jobs stay",
