@@ -136,7 +136,7 @@ export class SessionFold {
 
   /** Calls without a result, in the order they began. */
   get open(): readonly OpenCall[] {
-    return [...this.#open.values()];
+    return Array.from(this.#open.values(), (call) => (call.job === undefined ? call : { ...call, job: this.#leftJob(call, call.job) }));
   }
 
   /**
@@ -241,6 +241,7 @@ export class SessionFold {
     const open = this.#open.get(event.callId);
     if (open === undefined) return;
     open.wasCleared = true;
+    open.isAsked = event.type === "approval-ask";
     if (event.type === "approval-answer") {
       if (event.status !== "allowed") return;
       open.askedFor = undefined;
@@ -251,6 +252,7 @@ export class SessionFold {
   #noteWork(event: SessionEvent & { readonly type: "call-intent" | "call-remote" }): void {
     const open = this.#open.get(event.callId);
     if (open === undefined) return;
+    open.isAsked = false;
     if (event.type === "call-intent")
       open.intent = { idempotencyKey: event.idempotencyKey, call: { name: event.toolName, input: event.input } };
     else open.remoteId = event.remoteId;
@@ -263,8 +265,21 @@ export class SessionFold {
     if (open?.job === undefined) return;
     if (event.type !== "job-run") open.job = this.#talked(open.job, event);
     else if (event.handedOver === true) open.job = { ...harmless(open.job), starts: event.starts, isAsking: false, isQueued: true };
-    else if (event.queued === true) open.job = { ...open.job, starts: event.starts, isQueued: true };
-    else open.job = { ...open.job, starts: event.starts, isAsking: false, isQueued: false };
+    else if (event.queued === true) open.job = { ...this.#leftJob(open, open.job), starts: event.starts, isQueued: true };
+    else open.job = { ...this.#leftJob(open, open.job), starts: event.starts, isAsking: false, isQueued: false };
+  }
+
+  /** The job as its process left it: its last start did not end the process where all that was made in it waited for a person. */
+  #leftJob(call: OpenCall, job: EarlierJob): EarlierJob {
+    return !job.isQueued && this.#onlyAwaits(call) ? harmless(job) : job;
+  }
+
+  #onlyAwaits({ callId }: OpenCall): boolean {
+    const nested = [...(this.#nested.get(callId) ?? [])];
+    return (
+      nested.length > 0 &&
+      nested.every((made) => ((this.#nested.get(made.callId)?.size ?? 0) === 0 ? made.isAsked : this.#onlyAwaits(made)))
+    );
   }
 
   /** A job that asks while a call made in it runs is not one that only waits: that call may be what ends the process. */

@@ -52,6 +52,8 @@ export interface OpenCall {
   askedFor: string | undefined;
   /** The digest of the call that an answer allowed. */
   allowed: string | undefined;
+  /** It was put to an approver, whose answer was not recorded. */
+  isAsked: boolean;
   /** The handler of a composite tool made calls in it: it was allowed to run before. Those that it makes are asked about as ever. */
   hasMadeCalls: boolean;
 }
@@ -82,6 +84,7 @@ export function openCall(
     wasCleared: false,
     askedFor: asks,
     allowed: undefined,
+    isAsked: false,
     hasMadeCalls: false,
   };
 }

@@ -1,5 +1,5 @@
 /** Answers to questions of calls in jobs, while the process that took up their session has not asked them again. */
-import { createRuntime, defineTool, type RuntimeOptions, type Tool } from "haft";
+import { createRuntime, defineTool, readOnly, type RuntimeOptions, type Tool } from "haft";
 import type { ApprovalRecord } from "haft/store";
 import { sqliteStore } from "haft/sqlite";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -45,7 +45,10 @@ class World {
   }
 
   #tools(): readonly Tool[] {
-    const inputSchema = { type: "object", properties: { what: { type: "string" }, job: { type: "string" } } } as const;
+    const inputSchema = {
+      type: "object",
+      properties: { what: { type: "string" }, job: { type: "string" }, looks: { type: "boolean" } },
+    } as const;
     const remove = defineTool({
       name: "remove",
       description: "Removes.",
@@ -53,14 +56,24 @@ class World {
       effects: { writes: ["files"], destructive: true },
       execute: ({ what = "" }) => void this.removed.push(what),
     });
+    const look = defineTool({
+      name: "look",
+      description: "Looks, and never ends.",
+      effects: readOnly("files"),
+      timeoutMs: 0,
+      execute: () => new Promise<string>(() => {}),
+    });
     const clean: Tool = {
       name: "clean",
       description: "Removes twice.",
       inputSchema,
       composite: true,
       mode: "background",
-      execute: ({ job }, { execute }) =>
-        Promise.all(["1", "2"].map((part) => execute({ name: "remove", input: { what: `${String(job)}${part}` } }))),
+      execute: ({ job, looks }, { execute }) =>
+        Promise.all([
+          ...(looks === true ? [execute({ name: "look" })] : []),
+          ...["1", "2"].map((part) => execute({ name: "remove", input: { what: `${String(job)}${part}` } })),
+        ]),
     };
     const sweep: Tool = {
       name: "sweep",
@@ -69,7 +82,7 @@ class World {
       composite: true,
       execute: ({ job }, { execute }) => execute({ name: "clean", input: { job } }, { background: false }),
     };
-    return [remove, clean, sweep];
+    return [remove, look, clean, sweep];
   }
 }
 
@@ -168,4 +181,34 @@ test("questions of jobs that are handed over again before they ask stay open", a
   for (const { id, digest } of questions) expect(await runtime.approvals.answer({ id, digest, answer: "allow-once" })).toBe(true);
   await ended(2);
   expect(world.removed.toSorted()).toEqual(["a1", "a2", "b1", "b2"]);
+});
+
+test("a job whose calls wait for approval whenever its process is killed is not parked, and its questions stay", async () => {
+  const world = new World();
+  const first = await world.process();
+  const { callId } = await first.runtime.session("s").execute({ name: "clean", input: { job: "a" } });
+  const questions = await first.open(2);
+  let last = first;
+  for (let kills = 0; kills < 5; kills++) {
+    last = await world.process();
+    await last.runtime.resume("s", { takeOver: true }); // what the process before writes from now on is refused, as if it were gone
+    await vi.waitFor(() => expect(last.runtime.jobs.get(callId)?.state).toBe("waiting"), 10_000);
+  }
+  for (const { id, digest } of questions) expect(await last.runtime.approvals.answer({ id, digest, answer: "allow-once" })).toBe(true);
+  await last.ended(1);
+  expect(world.removed.toSorted()).toEqual(["a1", "a2"]);
+});
+
+test("a job that asks is parked as any other where another call of it runs whenever its process is killed", async () => {
+  const world = new World();
+  const first = await world.process();
+  const { callId } = await first.runtime.session("s").execute({ name: "clean", input: { job: "a", looks: true } });
+  await first.open(2);
+  let last = first;
+  for (let kills = 0; kills < 3; kills++) {
+    last = await world.process();
+    await last.runtime.resume("s", { takeOver: true });
+    if (kills < 2) await vi.waitFor(() => expect(last.runtime.running.some(({ name }) => name === "default::look")).toBe(true), 10_000);
+  }
+  expect((await last.runtime.jobs.wait(callId)).state).toBe("parked");
 });
