@@ -21,12 +21,13 @@ export interface CallUnderWay {
 export function callsUnderWay({ running, claims }: Pick<CallParts, "running" | "claims">): readonly CallUnderWay[] {
   const runs = running.all();
   const asking = new Set(runs.filter((run) => claims.isAsking(run)).flatMap(callsAround));
+  const unbegun = new Set(runs.filter(isUnbegun).flatMap(callsAround));
   return runs.flatMap((run) => {
     const around = callsAround(run);
     const root = around.at(-1)?.turn.session;
     if (root?.eventLog === undefined || root.simulation !== undefined || !around.every(isKept)) return [];
     // A call inside one that would be lost is not worth more than that.
-    const waitsFor = around.every((one) => waitOf(one, asking) !== undefined) ? waitOf(run, asking) : undefined;
+    const waitsFor = around.every((one) => waitOf(one, { asking, unbegun }) !== undefined) ? waitOf(run, { asking, unbegun }) : undefined;
     return { sessionId: root.id, callId: run.callId, name: run.toolName, ...omitUndefined({ waitsFor }) };
   });
 }
@@ -35,11 +36,21 @@ function isKept({ isLogged, turn: { session } }: CallRun): boolean {
   return isLogged && session.eventLog !== undefined && session.broken === undefined;
 }
 
-function waitOf(run: CallRun, asking: ReadonlySet<CallRun>): CallWait | undefined {
+/** Calls with those around them. */
+interface Waiting {
+  readonly asking: ReadonlySet<CallRun>;
+  readonly unbegun: ReadonlySet<CallRun>;
+}
+
+function waitOf(run: CallRun, { asking, unbegun }: Waiting): CallWait | undefined {
   if (run.cancelled !== undefined || run.result !== undefined) return undefined; // its end is to be recorded
   if (run.attempts > 0 && !isMadeAgain(run)) return undefined;
   if ((run.awaiting ?? 0) > 0 || asking.has(run) || waitsForItsCalls(run)) return "answer";
-  return run.attempts === 0 && !isIntended(run) ? "start" : undefined;
+  return unbegun.has(run) ? "start" : undefined;
+}
+
+function isUnbegun(run: CallRun): boolean {
+  return run.attempts === 0 && run.cancelled === undefined && run.result === undefined && !isIntended(run);
 }
 
 /** Whether its handler is run again after a crash, and comes to the same question. */

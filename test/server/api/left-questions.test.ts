@@ -61,20 +61,14 @@ class World {
         execute: (_input, context) => context.execute({ name: "remove", input: { what: "all" } }),
       },
       {
-        name: "delegate",
-        description: "Removes in a session of its own.",
+        name: "relay",
+        description: "Writes.",
         inputSchema: { type: "object" },
         composite: true,
-        async execute(_input, context) {
-          const session = await sessionWithin(context);
-          try {
-            const call = { name: "remove", input: { what: "all" } };
-            return await session.execute(call, { signal: context.signal, idempotencyKey: "remove" }); // run again, it goes on from there
-          } finally {
-            await session.close();
-          }
-        },
+        execute: (_input, context) => context.execute({ name: "write", input: { what: "all" } }),
       },
+      within("delegate", "remove"),
+      within("relayWithin", "write"),
       {
         name: "wrap",
         description: "Removes, and pays.",
@@ -121,6 +115,25 @@ class World {
       server.fetch(new Request(`http://127.0.0.1${path}`, { headers: { host: "127.0.0.1", authorization: `Bearer ${TOKEN}` } }));
     return { runtime, client, fetch: fetchPath, close: () => server.close(), stop, open, waiting, allow, keyed };
   }
+}
+
+/** A tool that calls another one in a session of its own. */
+function within(name: string, called: string): Tool {
+  return {
+    name,
+    description: `Calls ${called} in a session of its own.`,
+    inputSchema: { type: "object" },
+    composite: true,
+    async execute(_input, context) {
+      const session = await sessionWithin(context);
+      try {
+        const call = { name: called, input: { what: "all" } };
+        return await session.execute(call, { signal: context.signal, idempotencyKey: called }); // run again, it goes on from there
+      } finally {
+        await session.close();
+      }
+    },
+  };
 }
 
 const callsOf = (...names: readonly string[]) => names.map((name, index) => ({ name, input: { what: String(index) } }));
@@ -236,6 +249,25 @@ test.each([["write"], ["erase"]])(
     const second = await world.server();
     expect((await second.keyed(name)).results[0]?.output).toBe(`${name} done`);
     expect([await second.open(), world.done]).toEqual([[], ["hold", `${name} 0`]]);
+  },
+);
+
+test.each(["relay", "relayWithin"])(
+  "a call inside one of %s, which only makes calls, is left as well where it waits for a lock",
+  async (name) => {
+    const world = new World();
+    const first = await world.server({ graceMs: 50 });
+    const held = first.keyed("hold");
+    await world.gate.entered.promise;
+    const refused = refusal(first.keyed(name));
+    const waits = () => first.runtime.underWay.flatMap((call) => (call.name === "default::hold" ? [] : [call.waitsFor]));
+    await vi.waitFor(() => expect(waits()).toEqual(["start", "start"]));
+    await first.stop();
+    expect((await held).results[0]?.status).toBe("cancelled");
+    expect(await refused).toMatchObject({ status: 503, retryable: true });
+    const second = await world.server();
+    expect((await second.keyed(name)).results).toMatchObject([{ output: { status: "ok", output: "write done" } }]);
+    expect(world.done).toEqual(["hold", "write all"]);
   },
 );
 
