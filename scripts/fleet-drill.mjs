@@ -12,6 +12,7 @@ wrong. Then everything has to agree: the answers of clients, the stored sessions
   node --conditions=haft-source scripts/fleet-drill.mjs [options]
 
   --rolls N              SIGTERM of a server, which ends in order, and a new one, one after the other (60)
+  --torn-rolls N         SIGTERM of a server, kill -9 before it has ended, and a new one (60)
   --kills N              kill -9 of a server, and a new one, two at a time (300)
   --stops N              a server stopped for --stop-ms, two at a time (50)
   --stop-ms N            (30000)
@@ -32,6 +33,7 @@ const {
 } = parseArgs({
   options: {
     rolls: number(60),
+    "torn-rolls": number(60),
     kills: number(300),
     stops: number(50),
     "stop-ms": number(30_000),
@@ -68,6 +70,7 @@ async function drill(counts) {
       seed: counts.seed,
       leaseMs: counts["lease-ms"],
       rolls: counts.rolls,
+      tornRolls: counts["torn-rolls"],
       kills: counts.kills,
       stops: counts.stops,
       stopMs: counts["stop-ms"],

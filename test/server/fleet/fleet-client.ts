@@ -1,14 +1,8 @@
 /** Clients of a fleet: each asks one node after another, with the same key, until it is answered. */
 import type { ToolResult } from "../../../src/core/result.ts";
+import type { Order } from "./fleet-orders.ts";
 
 const PAUSE_MS = 60;
-
-export interface Order {
-  readonly key: string;
-  readonly sessionId: string;
-  readonly calls: readonly { readonly name: string; readonly input: { readonly tag: string; readonly ms: number } }[];
-  readonly background: boolean;
-}
 
 export interface ClientOptions {
   readonly urls: () => readonly string[];

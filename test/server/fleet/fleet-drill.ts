@@ -8,8 +8,9 @@ import { seededRandom } from "../../../src/testing/fake-ports.ts";
 import { postgresStore } from "../../../src/store/postgres-store.ts";
 import { startPostgres, type PostgresServer } from "../../store/postgres/server.ts";
 import { EffectService } from "./effect-service.ts";
-import { FleetClient, type Order } from "./fleet-client.ts";
+import { FleetClient } from "./fleet-client.ts";
 import type { FleetNodeSettings } from "./fleet-node.ts";
+import { newOrder, SESSIONS, type Order } from "./fleet-orders.ts";
 import { checkStore } from "./fleet-verdict.ts";
 import { makeNetwork, type FleetNetwork, type NodeNetwork } from "./network.ts";
 import { TcpProxy } from "./tcp-proxy.ts";
@@ -17,8 +18,9 @@ import { TcpProxy } from "./tcp-proxy.ts";
 const TOKEN = "a-token-for-the-drill";
 const NODES = 3;
 const PORT = 7_420;
-const SESSIONS = ["one", "two", "three", "four"] as const;
 const PATIENCE_MS = 120_000;
+/** How long a server that is to end waits for what runs in it. */
+const GRACE_MS = 300;
 
 export interface FleetDrillOptions {
   /** The file that runs a node. */
@@ -27,6 +29,8 @@ export interface FleetDrillOptions {
   readonly leaseMs: number;
   /** How often a server is ended by SIGTERM and started again, one after the other. */
   readonly rolls: number;
+  /** How often a server is killed before it has ended after SIGTERM, and started again. */
+  readonly tornRolls: number;
   readonly kills: number;
   readonly stops: number;
   readonly stopMs: number;
@@ -45,6 +49,7 @@ export interface FleetDrillOptions {
 export interface FleetDrillReport {
   readonly network: FleetNetwork["kind"];
   readonly rolls: number;
+  readonly tornRolls: number;
   readonly kills: number;
   readonly stops: number;
   readonly restarts: number;
@@ -97,7 +102,7 @@ class FleetDrill {
   #server: PostgresServer | undefined;
   #effects = "";
   #refusedByEpoch = 0;
-  #counts = { rolls: 0, kills: 0, stops: 0, restarts: 0, cuts: 0, halfOpen: 0 };
+  #counts = { rolls: 0, tornRolls: 0, kills: 0, stops: 0, restarts: 0, cuts: 0, halfOpen: 0 };
   #orders = 0;
   #isOver = false;
   #isDone = false;
@@ -170,6 +175,7 @@ class FleetDrill {
       url: url.href,
       effects: this.#effects,
       leaseMs,
+      graceMs: GRACE_MS,
       aheadMs: [0, skewMs, -skewMs][node.number - 1] ?? 0,
     };
     const child = node.network.start(program, [JSON.stringify(settings)]);
@@ -196,29 +202,20 @@ class FleetDrill {
   /** One client: an order after another, and none is given up. */
   async #load(): Promise<void> {
     while (!this.#isOver) {
-      const order = this.#newOrder();
+      const order = newOrder(++this.#orders, { random: this.#random, clients: this.#options.clients });
       this.#answers.set(order, await this.#client.ask(order, () => this.#patience));
     }
   }
 
-  #newOrder(): Order {
-    const n = ++this.#orders;
-    const background = this.#random() < 0.2 || n <= this.#options.clients; // the first ones create their sessions at the same moment
-    const names = ["bank::pay", "bank::pay", "bank::close", "bank::look", "counters::bump"];
-    const calls = Array.from({ length: 1 + Math.floor(this.#random() * 2) }, (_, index) => ({
-      name: names[Math.floor(this.#random() * names.length)] ?? "",
-      input: { tag: `order ${n} ${index}`, ms: Math.floor(this.#random() * (background ? 1_500 : 60)) },
-    }));
-    return { key: `order-${n}`, sessionId: SESSIONS[n % SESSIONS.length] ?? "", calls, background };
-  }
-
   async #break(): Promise<void> {
-    const { rolls, kills, stops, restarts, cuts, halfOpens, onPhase = () => {} } = this.#options;
+    const { rolls, tornRolls, kills, stops, restarts, cuts, halfOpens, onPhase = () => {} } = this.#options;
     onPhase(`over ${this.#network.kind}`);
     await this.#wait(500);
     for (; this.#counts.rolls < rolls; this.#counts.rolls++) await this.#roll(this.#nodeAt(this.#counts.rolls));
     await this.#checkQuestions();
     onPhase(`${rolls} restarts in order`);
+    for (; this.#counts.tornRolls < tornRolls; this.#counts.tornRolls++) await this.#tearRoll(this.#nodeAt(this.#counts.tornRolls));
+    onPhase(`${tornRolls} restarts in order that a kill ended`);
     // Two at a time: one of three runs.
     for (; this.#counts.kills < kills; this.#counts.kills += 2) await Promise.all([0, 1].map((of) => this.#kill(this.#counts.kills + of)));
     onPhase(`${this.#counts.kills} kills`);
@@ -267,6 +264,19 @@ class FleetDrill {
     child.kill("SIGTERM");
     const [code, signal] = (await gone) as readonly unknown[]; // as Node gives them
     if (code !== 0) throw new Error(`Node ${node.number} ended with ${String(code ?? signal)} after SIGTERM.`);
+    await this.#start(node);
+  }
+
+  /** It is killed somewhere in its orderly end. */
+  async #tearRoll(node: Node): Promise<void> {
+    await this.#wait(this.#random() * 400);
+    const { child } = node;
+    if (child === undefined) return;
+    const gone = once(child, "exit");
+    child.kill("SIGTERM");
+    await this.#wait(this.#random() * 2 * GRACE_MS);
+    child.kill("SIGKILL");
+    await gone;
     await this.#start(node);
   }
 

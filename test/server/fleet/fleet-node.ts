@@ -2,11 +2,16 @@
  * A server of a fleet: `node fleet-node.ts <settings as JSON>`. It prints a line of JSON when it listens, and one for each write of a session that
  * was refused because another node has claimed it.
  */
+import { createChain } from "../../../src/compose/chain/chain.ts";
+import { delegateTool } from "../../../src/compose/delegate/delegate.ts";
+import { programToolset } from "../../../src/compose/program/program-toolset.ts";
 import { readOnly } from "../../../src/core/effects.ts";
 import type { EventLog, Store } from "../../../src/core/store.ts";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import { systemPorts } from "../../../src/core/system-ports.ts";
 import { isToolError } from "../../../src/core/error.ts";
 import { defineTool } from "../../../src/registry/define-tool.ts";
+import { scriptedModel } from "../../../src/model/scripted-model.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { createServer } from "../../../src/server/create-server.ts";
 import { staticToken } from "../../../src/server/auth/static-token.ts";
@@ -23,6 +28,7 @@ export interface FleetNodeSettings {
   /** Of the service that counts effects, by the way of this node. */
   readonly effects: string;
   readonly leaseMs: number;
+  readonly graceMs: number;
   /** How far its clock is ahead. */
   readonly aheadMs: number;
 }
@@ -93,6 +99,33 @@ const bump = defineTool({
   },
 });
 
+// Three tools that make the same calls: one after the other, by a model, and by a program (see fleet-orders.ts).
+const chain = createChain([
+  { tool: "bank::pay", inputMapping: { tag: "tag", ms: "ms" } },
+  { tool: "bank::look", inputMapping: { tag: "tag", ms: "ms" } },
+  { tool: "bank::close", inputMapping: { tag: "closes", ms: "ms" } },
+]).toTool({ name: "chain", description: "Pays, looks, and closes an account." });
+const delegate = delegateTool({
+  name: "delegate",
+  description: "Pays, looks, and closes an account.",
+  inputSchema: { type: "object" },
+  maxRunning: 100,
+  model: scriptedModel(({ messages }) => {
+    const task = messages.find(({ role }) => role === "user");
+    const { tag = "", closes = "", ms = 0 } = JSON.parse(task?.role === "user" ? String(task.content) : "{}") as JsonObject; // the arguments of its call
+    const results = messages.flatMap((message) => (message.role === "result" ? [message.result] : []));
+    const failed = results.find(({ error }) => error !== undefined);
+    if (failed !== undefined) return { text: `It failed: ${failed.error?.message}` };
+    const calls = [
+      { name: "bank::pay", input: { tag, ms } },
+      { name: "bank::look", input: { tag, ms } },
+      { name: "bank::close", input: { tag: closes, ms } },
+    ];
+    const next = calls[results.length];
+    return next === undefined ? { text: "done" } : { calls: [next] };
+  }),
+});
+
 /** Says when a write is refused because of a later claim. */
 function watched(log: EventLog): EventLog {
   const refused = (error: unknown): never => {
@@ -123,6 +156,8 @@ const runtime = createRuntime({
   ports: { clock },
   toolsets: [
     { name: "bank", tools: [pay, close, look] },
+    { name: "composite", tools: [chain, delegate] },
+    programToolset(),
     { name: "counters", shared: true, tools: [bump], defaults: { deadlineMs: 60_000 } },
   ],
   approval: { approve: "inbox" },
@@ -131,7 +166,7 @@ const runtime = createRuntime({
 const server = createServer(runtime, {
   auth: staticToken({ token: settings.token }),
   allowedHosts: settings.hosts,
-  limits: { graceMs: 300 }, // a person may take longer to answer
+  limits: { graceMs: settings.graceMs }, // a person may take longer to answer
   ports: { clock },
 });
 const { host, port } = settings;

@@ -3,7 +3,10 @@ import { isDeepStrictEqual } from "node:util";
 import type { ToolResult } from "../../../src/core/result.ts";
 import type { Store } from "../../../src/core/store.ts";
 import type { EffectService } from "./effect-service.ts";
-import type { Order } from "./fleet-client.ts";
+import { claimsOf, type Order } from "./fleet-orders.ts";
+
+/** Those of clients, and one of each delegate. */
+const MOST_SESSIONS = 100_000;
 
 export interface StoreFacts {
   readonly jobs: number;
@@ -18,7 +21,7 @@ export async function checkStore(
 ): Promise<StoreFacts> {
   const ended = new Map<string, ToolResult>();
   let jobs = 0;
-  for (const sessionId of new Set([...answers.keys()].map((order) => order.sessionId))) jobs += await readSession(store, sessionId, ended);
+  for (const { sessionId } of await store.list({ limit: MOST_SESSIONS })) jobs += await readSession(store, sessionId, ended);
   const results: Record<string, number> = {};
   let unknown = 0;
   for (const [{ key, sessionId, calls }, given] of answers) {
@@ -31,7 +34,7 @@ export async function checkStore(
       const what = `${stored.name} ${stored.error?.code ?? stored.status}`;
       results[what] = (results[what] ?? 0) + 1;
       if (stored.error?.code === "outcome_unknown") unknown++;
-      if (stored.status === "ok") requireDone(service, calls[index]);
+      requireDone(service, calls[index], stored);
     }
   }
   checkOnce(service);
@@ -67,11 +70,10 @@ async function readSession(store: Store, sessionId: string, ended: Map<string, T
   return jobs.size;
 }
 
-function requireDone({ paid, bumped }: EffectService, call: Order["calls"][number] | undefined): void {
-  const { tag = "" } = call?.input ?? {};
-  if ((call?.name === "bank::pay" || call?.name === "bank::close") && !paid.has(tag))
-    throw new Error(`${tag} is said to be paid, and was not.`);
-  if (call?.name === "counters::bump" && !bumped.has(tag)) throw new Error(`${tag} is said to be counted, and was not.`);
+function requireDone(service: EffectService, call: Order["calls"][number] | undefined, result: ToolResult): void {
+  const { paid, bumped } = call === undefined ? { paid: [], bumped: [] } : claimsOf(call, result);
+  for (const tag of paid) if (!service.paid.has(tag)) throw new Error(`${tag} is said to be paid, and was not.`);
+  for (const tag of bumped) if (!service.bumped.has(tag)) throw new Error(`${tag} is said to be counted, and was not.`);
 }
 
 function checkOnce({ paid, bumped, lostUpdates }: EffectService): void {
