@@ -195,7 +195,7 @@ test("a job whose calls wait for approval whenever its process is killed is not 
     await vi.waitFor(() => expect(last.runtime.jobs.get(callId)?.state).toBe("waiting"), 10_000);
   }
   for (const { id, digest } of questions) expect(await last.runtime.approvals.answer({ id, digest, answer: "allow-once" })).toBe(true);
-  await last.ended(1);
+  await vi.waitFor(() => expect(last.runtime.jobs.list()).toMatchObject([{ state: "done" }]), 30_000);
   expect(world.removed.toSorted()).toEqual(["a1", "a2"]);
 });
 
