@@ -123,7 +123,7 @@ test.each(["of a job", "in the foreground"])(
     called.catch(() => {}); // its session is handed over
     const scenes = (pending: readonly ApprovalRecord[]) => pending.map(({ within = [] }) => within.map(({ toolName }) => toolName));
     const before = scenes(await first.open(2));
-    expect(before).toEqual(Array(2).fill(["default::clean", "default::sweep"]));
+    expect(before).toEqual(Array.from({ length: 2 }, () => ["default::clean", "default::sweep"]));
     await first.runtime.sessions.handOver("s");
     const { runtime, open } = await world.process();
     const asked = Promise.withResolvers<void>();

@@ -42,7 +42,7 @@ export async function lookForTask(serving: Serving, id: string, context: ServerC
 function clientOf(
   { gateway: { settings }, server, connection }: Serving,
   context: ServerContext,
-): { readonly client: CallClient; readonly exchange: Exchange<void>; end(): void } {
+): { readonly client: CallClient; readonly exchange: Exchange<void>; readonly end: () => void } {
   const over = Promise.withResolvers<void>();
   const exchange = new Exchange<void>(NO_ROUND, () => over.promise);
   const client = new CallClient({ ...clientFacts(context, server, connection), newId: () => settings.ids.next("ask") }, exchange);
