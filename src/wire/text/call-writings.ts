@@ -3,8 +3,9 @@ import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.
 import { spacedJson } from "../spaced-json.ts";
 import { delimitersOf, type Delimiters } from "./delimited-grammar.ts";
 import { MarkerSet } from "./marker-set.ts";
+import { fitsTag } from "./opening-tag.ts";
 import type { WrittenCall } from "./text-format.ts";
-import { takeApart, type TextWriting } from "./write-text.ts";
+import type { TextWriting } from "./write-text.ts";
 
 function members(input: JsonValue): readonly (readonly [string, JsonValue])[] {
   return Object.entries(isJsonObject(input) ? input : { value: input });
@@ -32,36 +33,55 @@ export function namedWriting([open, between, close]: Around, rest: Partial<TextW
   return { call: ({ name, input }) => open + name + between + spacedJson(input) + close, ...rest };
 }
 
+/** The arguments of a call as JSON, in which no tag begins. */
+export function tagFreeJson(input: JsonValue): string {
+  return spacedJson(Object.fromEntries(members(input))).replaceAll("<", "\\u003c");
+}
+
 export interface ParameterTags {
   readonly call: readonly [string, string];
   readonly argument: readonly [string, string];
-  /** Values are between their tags as they are: no line ends around them, nothing marked as data. These marks in them are taken apart. */
-  readonly exact?: MarkerSet;
+  /** Values are between their tags as they are: no line ends around them, nothing marked as data. */
+  readonly exact?: boolean;
   /** The tag says whether the value is a text, and the line ends of a text are part of it: `string="true"`. @default false */
   readonly typed?: boolean;
+  /** Marks that tags cannot hold: a call with one of them in a name or a value is written as JSON. */
+  readonly unfit?: MarkerSet;
+  /** Whether a name can be in a tag. @default fitsTag */
+  readonly fits?: (name: string) => boolean;
+  /** A call with a name or a value that tags cannot hold. @default the arguments as JSON in place of their tags */
+  readonly json?: (call: WrittenCall) => string;
 }
 
 /** An argument a tag; `%` is replaced by the name. */
 export function parameterWriting(tags: ParameterTags, rest: Partial<TextWriting>): TextWriting {
+  const { exact = false, typed = false, unfit = NO_MARKS, fits = fitsTag } = tags;
   const fill = (template: string, name: string): string => template.split("%").join(name);
   const [open, end] = tags.argument;
   const marks = [open.trim().split(/[ =%]/u, 1).join(""), end.trim(), tags.call[1].split(">", 1).join("")];
-  const write = (value: JsonValue): string => {
-    const text = plain(value);
-    if (tags.exact !== undefined) return takeApart(text, tags.exact);
+  const write = (text: string): string => {
+    if (exact) return text;
     if (isMarked(text, marks)) return `<![CDATA[${text.replaceAll("]]>", "]]]]><![CDATA[>")}]]>`;
-    return tags.typed === true || end.startsWith("\n") || !/^\r?\n|\n$/u.test(text) ? text : `\n${text}\n`;
+    return typed || end.startsWith("\n") || !/^\r?\n|\n$/u.test(text) ? text : `\n${text}\n`;
   };
-  const typeOf = (value: JsonValue): string => (tags.typed === true ? ` string="${typeof value === "string"}">` : "");
+  const typeOf = (value: JsonValue): string => (typed ? ` string="${typeof value === "string"}">` : "");
+  const json = tags.json ?? (({ name, input }) => fill(tags.call[0], name) + tagFreeJson(input) + tags.call[1]);
   return {
-    call: ({ name, input }) =>
-      fill(tags.call[0], name) +
-      members(input)
-        .map(([key, value]) => fill(open, key) + typeOf(value) + write(value) + end)
-        .join("") +
-      tags.call[1],
+    call: (call) => {
+      const values = members(call.input);
+      if (!values.every(([key, value]) => fits(key) && !holds(key, unfit) && !holds(plain(value), unfit))) return json(call);
+      const written = values.map(([key, value]) => fill(open, key) + typeOf(value) + write(plain(value)) + end);
+      return fill(tags.call[0], call.name) + written.join("") + tags.call[1];
+    },
     ...rest,
   };
+}
+
+const NO_MARKS = new MarkerSet([]);
+
+function holds(text: string, marks: MarkerSet): boolean {
+  for (let at = marks.next(text, 0); at >= 0; at = marks.next(text, at + 1)) if (marks.match(text, at).length > 0) return true;
+  return false;
 }
 
 /** Whether a value holds what would end it. */
@@ -108,41 +128,58 @@ export function gemmaWriting([open, close]: readonly [string, string], quote: st
 
 const BARE_NAME = /^[\p{L}_$][\p{L}\p{M}\p{N}_$.-]*$/u;
 
-/** Arguments in tags of their names, which nest, and a token before each tag. */
+/** Arguments in tags of their names, which nest, and a token before each tag; as JSON where tags cannot hold them. */
 export function nestedWriting(token: string): TextWriting {
-  const tokens = new MarkerSet([token]);
   const tag = (name: string, inside: string): string => `${token}<${name}>${inside}${token}</${name}>`;
   const write = (value: JsonValue): string => {
     if (isJsonArray(value)) return value.map((item) => tag("item", write(item))).join("");
     if (isJsonObject(value)) return all(value);
-    return takeApart(plain(value), tokens);
+    return plain(value);
   };
   const all = (input: JsonValue): string =>
     members(input)
       .map(([key, value]) => tag(key, write(value)))
       .join("");
+  const nests = (value: JsonValue): boolean => {
+    if (isJsonArray(value)) return value.every(nests);
+    if (!isJsonObject(value)) return !plain(value).includes(token);
+    const keys = Object.keys(value);
+    return keys.every((key) => IN_NESTED_TAG.test(key)) && keys.join() !== "item" && Object.values(value).every(nests);
+  };
   return {
-    call: ({ name, input }) => `${token}<invoke name="${name}">${all(input)}${token}</invoke>`,
+    call: ({ name, input }) => {
+      const body = nests(Object.fromEntries(members(input))) ? all(input) : tagFreeJson(input);
+      return `${token}<invoke name="${name}">${body}${token}</invoke>`;
+    },
     around: [`${token}<tool_call>\n`, "\n", `\n${token}</tool_call>`],
   };
 }
 
+const IN_NESTED_TAG = /^[^<>/][^<>]{0,511}$/u;
+
 const K3_TOKENS = new MarkerSet(["<|open|>", "<|close|>", "<|sep|>"]);
+const MAX_K3_NAME = 64;
 
 function jsonType(value: JsonValue): string {
   if (value === null) return "null";
   return isJsonArray(value) ? "array" : typeof value;
 }
 
-/** A type in each argument's tag, and the number of each call in its own. */
+function k3Argument([key, value]: readonly [string, JsonValue]): string {
+  const name = key.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
+  return `<|open|>argument key="${name}" type="${jsonType(value)}"<|sep|>${plain(value)}<|close|>argument<|sep|>`;
+}
+
+/** A type in each argument's tag, and the number of each call in its own; as JSON where a tag cannot hold a name or a value. */
 export const KIMI_K3_WRITING: TextWriting = {
-  call: ({ name, input }, index) =>
-    `<|open|>call tool="${name}" index="${index + 1}"<|sep|>${members(input)
-      .map(
-        ([key, value]) =>
-          `<|open|>argument key="${key.replaceAll("&", "&amp;").replaceAll('"', "&quot;")}" type="${jsonType(value)}"<|sep|>${takeApart(plain(value), K3_TOKENS)}<|close|>argument<|sep|>`,
-      )
-      .join("")}<|close|>call<|sep|>`,
+  call: ({ name, input }, index) => {
+    const values = members(input);
+    const fit = values.every(
+      ([key, value]) => key !== "" && key.length <= MAX_K3_NAME && !key.includes("<|") && !holds(plain(value), K3_TOKENS),
+    );
+    const body = fit ? values.map(k3Argument).join("") : `<|open|>json type="object"<|sep|>${tagFreeJson(input)}<|close|>json<|sep|>`;
+    return `<|open|>call tool="${name}" index="${index + 1}"<|sep|>${body}<|close|>call<|sep|>`;
+  },
   around: ["<|open|>tools<|sep|>", "", "<|close|>tools<|sep|>"],
 };
 
@@ -165,30 +202,50 @@ const ATTRIBUTE_MARKS: ReadonlyMap<string, string> = new Map([
   ["\n", "&#10;"],
 ]);
 
-/** Arguments on lines of their own, or as attributes; one that has several lines is the body. */
+/** Arguments on lines of their own, with the body of the call behind them, or as attributes. */
 export function delimitedWriting(delimiters: Delimiters): TextWriting {
   return { call: (call) => (delimiters.arguments === "lines" ? writeLines(call, delimiters) : writeAttributes(call, delimiters)) };
 }
 
+/** Name and value are JSON where the line could not hold them as they are. */
 function writeLines({ name, input }: WrittenCall, delimiters: Delimiters): string {
   const { prefix = "@@", separator = "=", bodyArguments = {} } = delimiters;
   const { open, close } = delimitersOf(name, delimiters);
-  const closes = new MarkerSet([close]);
-  const values = members(input).map(([key, value]) => [key, takeApart(plain(value), closes)] as const);
   const bodyKey = Object.hasOwn(bodyArguments, name) ? bodyArguments[name] : "content";
-  const body = values.find(([key, text]) => (key === bodyKey && text !== "") || text.includes("\n"));
+  const values = members(input);
+  const text = plain(values.find(([key]) => key === bodyKey)?.[1] ?? "");
+  const body = text === "" || text.includes(close) ? undefined : bodyKey;
   const lines = values
-    .filter((value) => value !== body)
-    .map(([key, text]) => `${prefix}${key}${separator}${text.replaceAll(/\r?\n/gu, " ")}`);
-  const text = body?.[1] ?? "";
+    .filter(([key]) => key !== body)
+    .map(([key, value]) => {
+      const line = plain(value);
+      const fits = PLAIN_KEY.test(key) && !key.includes(separator) && line === line.trim() && !line.includes("\n");
+      if (fits && !`${key}${separator}${line}`.includes(close)) return `${prefix}${key}${separator}${line}`;
+      return `${prefix}${jsonWithout(key, close)}${separator}${jsonWithout(value, close)}`;
+    });
   const apart = text.trim() === "" || /^\r?\n/u.test(text) || text.trimStart().startsWith(prefix.trimStart()) ? [prefix] : []; // else its first line would be read as something else
   return [open, ...lines, ...(body === undefined ? [] : [...apart, text]), close].join("\n");
 }
 
-function writeAttributes({ name, input }: WrittenCall, delimiters: Delimiters): string {
-  const { start, end } = delimiters;
+const PLAIN_KEY = /^[^\s"]\S*$/u;
+
+/** JSON in which a mark does not occur. */
+function jsonWithout(value: JsonValue, mark: string): string {
+  const json = spacedJson(value);
+  return json.includes(mark) ? json.replaceAll(mark, `${unicodeEscape(mark)}${mark.slice(1)}`) : json;
+}
+
+function unicodeEscape(text: string): string {
+  return `\\u${text.charCodeAt(0).toString(16).padStart(4, "0")}`;
+}
+
+function writeAttributes({ name, input }: WrittenCall, { start, end }: Delimiters): string {
+  const escapeIn = (key: string): string =>
+    key.replaceAll(/[^]/gu, (char) =>
+      /[&\s"'<>=]/u.test(char) || start.includes(char) || end.includes(char) ? `&#${char.codePointAt(0)};` : char,
+    );
   const attributes = members(input).map(
-    ([key, value]) => ` ${key}="${plain(value).replaceAll(/[&<>"\n]/gu, (mark) => ATTRIBUTE_MARKS.get(mark) ?? mark)}"`,
+    ([key, value]) => ` ${escapeIn(key)}="${plain(value).replaceAll(/[&<>"\n]/gu, (mark) => ATTRIBUTE_MARKS.get(mark) ?? mark)}"`,
   );
   return `${start}${name}${attributes.join("")}/${end}`;
 }

@@ -3,10 +3,10 @@ import { splitName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { MarkerSet } from "./marker-set.ts";
-import { TextArguments } from "./parameter-calls.ts";
+import { TextArguments } from "./text-arguments.ts";
 import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
-import { allowsType, argumentNames, propertySchema } from "./typed-value.ts";
+import { allowsType, argumentNames, propertySchema, readStrict } from "./typed-value.ts";
 
 /** The marks between which a model writes its calls as JSON. */
 export interface Delimiters {
@@ -111,7 +111,7 @@ function* readAttributes(place: ReadPlace, values: TextArguments, { end, ...deli
     yield* input.take(quote);
     const text = yield* input.while(quote === '"' ? /[^"]/u : /[^']/u);
     if (!(yield* input.take(quote))) return false;
-    values.set(key, unescapeAttribute(text));
+    values.set(unescapeName(key), unescapeAttribute(text));
   }
 }
 
@@ -126,6 +126,11 @@ const ENTITIES: ReadonlyMap<string, string> = new Map([
 
 function unescapeAttribute(text: string): string {
   return text.replaceAll(/&(?:lt|gt|quot|apos|#10|amp);/gu, (entity) => ENTITIES.get(entity) ?? entity);
+}
+
+/** Characters that a name cannot have are written by their numbers: `&#32;`. */
+function unescapeName(text: string): string {
+  return text.replaceAll(/&#(\d{1,6});/gu, (_entity, code: string) => String.fromCodePoint(Number(code)));
 }
 
 interface Inside {
@@ -168,17 +173,40 @@ function* readLines({ input }: ReadPlace, values: TextArguments, { delimiters, c
     if (!(yield* input.take(start === "" ? prefix : start))) return { end: "body", space: before };
     const { text, marker } = yield* input.textUntil(lineEnds);
     if (marker === undefined) return undefined;
-    const at = text.indexOf(separator);
+    if (setExact(values, text, separator)) {
+      values.isCutShort = marker === close;
+      if (marker === close) return { end: "call", space: "" };
+      continue;
+    }
+    const at = separatorIn(text, separator, names);
     const key = (at < 0 ? text : text.slice(0, at)).trim();
     const isName = !/\s/u.test(key) || names.includes(key) || (names.length === 0 && at >= 0);
     if (!isName)
       // a diff begins with `@@ -1,3 +1,4 @@`
       return { end: marker === close ? "call" : "body", space: before + start + text + (marker === close ? "" : marker) };
-    if (key !== "") values.set(key, at < 0 ? "" : text.slice(at + separator.length).trim());
+    if (key !== "" || at >= 0) values.set(key, at < 0 ? "" : text.slice(at + separator.length).trim());
     values.isCutShort = marker === close;
     if (marker === close) return { end: "call", space: "" };
     if (key === "" && at < 0) return { end: "mark", space: "" };
   }
+}
+
+/** Takes a line whose name and value are both JSON. */
+function setExact(values: TextArguments, line: string, separator: string): boolean {
+  const [name = ""] = JSON_STRING.exec(line) ?? [];
+  const key = readStrict(name);
+  if (typeof key !== "string" || !line.startsWith(separator, name.length)) return false;
+  const value = readStrict(line.slice(name.length + separator.length));
+  if (value !== undefined) values.setValue(key, value);
+  return value !== undefined;
+}
+
+const JSON_STRING = /^"(?:[^"\\]|\\.)*"/u;
+
+/** Where the name ends: behind the longest of the tool's names that has the separator in it, else at the first separator. */
+function separatorIn(text: string, separator: string, names: readonly string[]): number {
+  const lengths = names.filter((name) => name.includes(separator) && text.startsWith(name + separator)).map(({ length }) => length);
+  return lengths.length > 0 ? Math.max(...lengths) : text.indexOf(separator);
 }
 
 interface Body {

@@ -17,13 +17,14 @@ import {
   nestedWriting,
   parameterWriting,
   pythonicWriting,
+  tagFreeJson,
 } from "./call-writings.ts";
 import { DEFAULT_THINKING } from "./grammar-roles.ts";
 import { HARMONY, MUSE_GLIMMER } from "./harmony-grammar.ts";
 import { MarkerSet } from "./marker-set.ts";
 import { MINIMAX_M3, TOKEN } from "./minimax-m3-grammar.ts";
 import * as json from "./json-grammars.ts";
-import { PAIRS } from "./parameter-calls.ts";
+import { PAIRS, fitsPair } from "./pair-calls.ts";
 import { REACT } from "./react-grammar.ts";
 import * as tag from "./tag-grammars.ts";
 import type { TextFormat } from "./text-format.ts";
@@ -86,7 +87,14 @@ const PARTS: Readonly<Record<string, FormatParts>> = {
   glm: {
     grammar: tag.TOOL_CALL_TAG,
     writing: parameterWriting(
-      { call: ["<tool_call>%\n", "</tool_call>"], argument: ["<arg_key>%</arg_key>\n<arg_value>", "</arg_value>\n"], exact: PAIRS },
+      {
+        call: ["<tool_call>%\n", "</tool_call>"],
+        argument: ["<arg_key>%</arg_key>\n<arg_value>", "</arg_value>\n"],
+        exact: true,
+        unfit: PAIRS,
+        fits: fitsPair,
+        json: ({ name, input }) => `<tool_call>{"name": ${JSON.stringify(name)}, "arguments": ${tagFreeJson(input)}}</tool_call>`,
+      },
       { answer: TOOL_RESPONSE },
     ),
   },
@@ -128,7 +136,8 @@ const PARTS: Readonly<Record<string, FormatParts>> = {
       {
         call: ['<atem:invoke name="%">\n', "</atem:invoke>"],
         argument: ['<atem:parameter name="%">', "</atem:parameter>\n"],
-        exact: new MarkerSet(["<atem:", "</atem:"]),
+        exact: true,
+        unfit: new MarkerSet(["<atem:", "</atem:"]),
       },
       { around: ["<atem:function_calls>\n", "\n", "\n</atem:function_calls>"] },
     ),

@@ -7,7 +7,7 @@ import { type JsonValue, DEFAULT_MAX_DEPTH } from "../../core/base/json.ts";
 import { jsonMembers } from "./literal.ts";
 import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";
-import { allowsType, guessValue, itemSchema, memberSchema, readObject, typedValue } from "./typed-value.ts";
+import { allowsType, beginsLikeObject, guessValue, itemSchema, memberSchema, readObject, typedValue } from "./typed-value.ts";
 
 /** The text before each tag. */
 export const TOKEN = "]<]minimax[>[";
@@ -35,6 +35,8 @@ const invoke: CallReader = function* (place) {
         place.settle();
         continue;
       }
+      if (marker === CLOSE && beginsLikeObject(text) && !text.includes(TOKEN))
+        return place.accept({ name, input: readObject(text.trim()) });
       const root = marker === CLOSE ? readElements(text) : undefined;
       if (root !== undefined) return place.accept({ name, input: argumentsOf(place, name, root) });
     }

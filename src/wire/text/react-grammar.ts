@@ -1,7 +1,7 @@
 /** ReAct: `Action:` and `Action Input:` lines. */
 import type { JsonValue } from "../../core/base/json.ts";
 import { MarkerSet } from "./marker-set.ts";
-import { TextArguments } from "./parameter-calls.ts";
+import { TextArguments } from "./text-arguments.ts";
 import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";
 import { argumentNames, readObject } from "./typed-value.ts";
 

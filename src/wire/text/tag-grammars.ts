@@ -1,6 +1,7 @@
 /** Formats whose calls are in tags: JSON in `<tool_call>`, or an argument a tag. */
 import { fencedCalls, jsonCalls, openJsonCalls } from "./json-calls.ts";
-import { keyValueCall, parameterCall } from "./parameter-calls.ts";
+import { keyValueCall } from "./pair-calls.ts";
+import { parameterCall } from "./parameter-calls.ts";
 import { pythonTag } from "./pythonic-calls.ts";
 import type { CallReader, TextGrammar } from "./text-grammar.ts";
 

@@ -1,6 +1,7 @@
 /** Formats whose calls are between tokens of their own and begin with the tool's name. */
 import { readArgumentText, mistralCalls, namedBehind, namedCall } from "./named-calls.ts";
 import { MarkerSet } from "./marker-set.ts";
+import { type OpeningTag, argumentTag } from "./opening-tag.ts";
 import { parameterCall } from "./parameter-calls.ts";
 import type { CallReader, TextGrammar } from "./text-grammar.ts";
 
@@ -72,14 +73,12 @@ export const KIMI_K2: TextGrammar = {
   thinkingEnds: ["<|tool_calls_section_begin|>"],
 };
 
-/** `tool="f"` and `key="a" type="number"`, in any order, as other tags say it. */
-function k3Attributes(tag: string): string {
+/** `tool="f"` and `key="a" type="number"`, in any order. */
+function k3Tag(tag: string): OpeningTag | undefined {
   const found = new Map(Array.from(tag.matchAll(/\s(\w+)="([^"]*)"/gu), ([, key, value = ""]) => [key, unescapeK3(value)]));
   const name = found.get("tool") ?? found.get("key");
-  if (name === undefined) return tag;
-  const quote = name.includes('"') ? "'" : '"';
   const type = found.get("type");
-  return ` name=${quote}${name}${quote}${type === undefined ? "" : ` string="${type === "string"}"`}`;
+  return name === undefined ? argumentTag(tag, []) : { name, isString: type === undefined ? undefined : type === "string" };
 }
 
 function unescapeK3(text: string): string {
@@ -101,7 +100,7 @@ export const KIMI_K3: TextGrammar = {
         end: "<|close|>argument<|sep|>",
         tagEnd: "<|sep|>",
         around: ["<|close|>tools<|sep|>"],
-        attributes: k3Attributes,
+        readTag: k3Tag,
         json: ["<|open|>json", "<|close|>json<|sep|>"],
         exact: true,
       }),

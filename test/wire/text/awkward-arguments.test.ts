@@ -2,9 +2,10 @@
 import { describe, expect, test } from "vitest";
 import fc from "fast-check";
 import { inCI } from "../../ci.ts";
+import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../../src/core/base/json.ts";
 import { rolesOf } from "../../../src/wire/text/grammar-roles.ts";
 import { TEXT_FORMATS, grammarOf, textFormat } from "../../../src/wire/text/formats.ts";
-import { readText, tool } from "./reading.ts";
+import { cut, readPieces, readText, tool } from "./reading.ts";
 
 const NAMES = [...TEXT_FORMATS.keys()];
 const KEYS = ["$top", "user.id", "filter[status]", "First Name", "x-y", "1", "größe", "@type", "a/b", "user's"];
@@ -41,6 +42,76 @@ const keysOf = (name: string): readonly string[] => (name === "xml" ? KEYS.filte
 
 /** The line of an argument is one line without its outer blanks; a value that has several is the body, of which there is one. */
 const fitsLine = (value: string): boolean => value === value.trim() && !value.includes("\n");
+
+/** Parts of names and values: what ends, begins or separates something in one format or another. */
+const PIECES = [
+  ..."<>=\"'&/\\ \n\t%@[]{}():,;|*`#-",
+  "a",
+  "z9",
+  "é😀",
+  "\u2028",
+  "&amp;",
+  "&#32;",
+  "</",
+  "<|",
+  "]]>",
+  "<![CDATA[",
+  "@@",
+  "@@a=",
+  ' name="x"',
+  ' string="true"',
+  "__proto__",
+  "item",
+  "null",
+  "5",
+  "{}",
+];
+const HOSTILE = fc.string({ unit: fc.constantFrom(...PIECES), minLength: 1, maxLength: 6 });
+
+function schemaOf(value: JsonValue): JsonObject {
+  if (isJsonArray(value)) return { type: "array", items: { type: "string" } };
+  if (isJsonObject(value))
+    return { type: "object", properties: Object.fromEntries(Object.entries(value).map(([key, one]) => [key, schemaOf(one)])) };
+  return { type: value === null ? "null" : typeof value };
+}
+
+describe.each(NAMES)("hostile names and values in %s", (name) => {
+  const format = textFormat(name);
+  const own = [...rolesOf(grammarOf(name)).roles.keys(), format.writeCalls([{ name: "find", input: { a: "b" } }])];
+  const text = fc.oneof(
+    HOSTILE,
+    fc.constantFrom("", ...own),
+    fc.tuple(HOSTILE, fc.constantFrom(...own), HOSTILE).map((parts) => parts.join("")),
+  );
+  const key = fc.oneof(HOSTILE, fc.constantFrom("a", "content", "arguments", "item", "__proto__", ...own));
+  const scalar = fc.oneof(text, fc.integer(), fc.boolean(), fc.constant(null));
+  const value = fc.oneof(
+    { weight: 4, arbitrary: scalar },
+    { weight: 1, arbitrary: fc.array(text, { maxLength: 3 }) },
+    { weight: 1, arbitrary: fc.dictionary(key, scalar, { maxKeys: 3, noNullPrototype: true }) },
+  ) as fc.Arbitrary<JsonValue>;
+
+  test("F1.37 A06 come back as they were, whole, in any pieces and character by character", () => {
+    const message = fc.dictionary(key, value, { minKeys: 1, maxKeys: 3, noNullPrototype: true }).chain((input) => {
+      const written = format.writeCalls([{ name: "find", input }]);
+      return cut(written).map((pieces) => ({ input, written, pieces }));
+    });
+    fc.assert(
+      fc.property(message, ({ input, written, pieces }) => {
+        const tools = [tool("find", Object.fromEntries(Object.entries(input).map(([key, one]) => [key, schemaOf(one)])))];
+        const reading = { calls: [{ name: "find", input }], text: "" };
+        for (const some of [[written], pieces, [...written]]) {
+          const { reply } = readPieces(format, some, { tools });
+          expect({
+            calls: reply.calls.map(({ name: called, input: given }) => ({ name: called, input: given })),
+            text: reply.text,
+          }).toEqual(reading);
+        }
+      }),
+      { numRuns: inCI ? 300 : 60 },
+    );
+  });
+});
 
 describe.each(NAMES)("%s", (name) => {
   const format = textFormat(name);
@@ -136,6 +207,37 @@ describe.each(TAGGED)("a value that a model writes in %s", (name) => {
   ])("F1.37 %j is the value, and no mark in it ends it", (value) => {
     expect(readText(format, modelWrites(value))[0]).toEqual([["write", { path: "p", content: value }]]);
   });
+});
+
+/** Formats whose tags name an argument as it is. */
+const NAMED_BY_TAG = ["qwen3-coder", "seed-oss", "minimax-m2", "invoke", "step-3", "minicpm-5", "deepseek-dsml", "muse-glimmer", "glm"];
+
+describe.each(NAMED_BY_TAG)("a name that a model writes into a tag of %s", (name) => {
+  const format = textFormat(name);
+  const modelWrites = (key: string): string => format.writeCalls([{ name: "find", input: { KEY: "v", z: "w" } }]).replace("KEY", () => key);
+
+  test.each(['a"b', "a'b", "a<b", "a>b", "a=b", "price>=", "a b", " a", "a ", "a\nb", 'a"', '"a"', "=a", "<", ">", '"', "=", 'name="x"'])(
+    "F1.37 A06 %j is the argument of the tool that has it, and none of another name",
+    (key) => {
+      const properties = { [key]: { type: "string" }, z: { type: "string" } };
+      expect(readText(format, modelWrites(key), { tools: [tool("find", properties)] })[0]).toEqual([["find", { [key]: "v", z: "w" }]]);
+    },
+  );
+
+  test.each(['a"b', 'a"', "a=b"])("F1.37 A06 %j of a tool that does not have it is no argument with the beginning of that name", (key) => {
+    if (name === "glm") return; // its names have tags of their own
+    expect(readText(format, modelWrites(key), { tools: [tool("find", { a: { type: "string" } })] })[0]).toEqual([]);
+  });
+});
+
+test("F1.37 bracket: a line is read by the longest name of the tool, and one in quotation marks as JSON", () => {
+  const tools = [tool("find", { "a=b": { type: "string" }, a: { type: "string" }, n: { type: "integer" } })];
+  const says = String.raw`[/find]
+@@a=b=c
+@@a=x=y
+@@"n"=5
+[find/]`;
+  expect(readText(textFormat("bracket"), says, { tools })[0]).toEqual([["find", { "a=b": "c", a: "x=y", n: 5 }]]);
 });
 
 test("F1.37 deepseek-dsml: the tag says whether a value is a text, and its line ends are part of it", () => {
