@@ -10,7 +10,8 @@ import { mistral } from "../../src/wire/mistral.ts";
 import { openAiChat } from "../../src/wire/openai-chat.ts";
 import { openAiResponses } from "../../src/wire/openai-responses.ts";
 import type { WireFormat } from "../../src/wire/wire-format.ts";
-import { TEXT_FORMATS, textFormat } from "../../src/wire/text/formats.ts";
+import { rolesOf } from "../../src/wire/text/grammar-roles.ts";
+import { TEXT_FORMATS, grammarOf, textFormat } from "../../src/wire/text/formats.ts";
 import { readPieces } from "./text/reading.ts";
 
 const INPUT = { title: "a b", filter: { id: 5, tags: ["x", "y"] }, dry: true, note: "say {so}", count: 120 };
@@ -69,10 +70,41 @@ describe.each([...TEXT_FORMATS.keys()])("%s", (name) => {
     expect(wrong).toEqual([]);
   });
 
+  test("F1.15 F1.40 A06 a message that ends inside a call makes none with other arguments, and all that is left of it is text", async () => {
+    const inputs = [{ title: "first" }, INPUT];
+    const two = format.writeCalls(inputs.map((input) => ({ name: "change", input })));
+    const wholeAt = [0];
+    const wrong: unknown[] = [];
+    for (let at = 1; at < two.length; at++) {
+      const text = two.slice(0, at);
+      const { reply } = readPieces(format, [text], { tools });
+      const whole = reply.calls.filter(({ input }) => isJsonObject(input));
+      const open = reply.calls.slice(whole.length);
+      const rest = text.slice((wholeAt[whole.length] ??= at));
+      const isText = open.length === 0 && isSaid(name, { rest, said: reply.text });
+      const isOpen = open.length === 1 && reply.text.trim() === "" && rest.endsWith(String(open[0]?.input));
+      const ran = await runAll(reply.calls, runs.loose);
+      if ((!isText && !isOpen) || JSON.stringify(ran) !== JSON.stringify(inputs.slice(0, whole.length))) wrong.push([text, reply]);
+    }
+    expect(wrong).toEqual([]);
+  });
+
   test("F1.15 the whole call runs", async () => {
     expect(await runAll(readPieces(format, [written], { tools }).reply.calls, runs.strict)).toEqual([INPUT]);
   });
 });
+
+/** The head of a message of Harmony that has neither its end nor a recipient. */
+const OPEN_HEAD = /<\|start\|>assistant(?!.*to=).*$/u;
+
+/** Whether a reader is shown a text, but for marks around calls, a mark or a head that nothing follows, and what separates or ends calls. */
+function isSaid(name: string, { rest, said }: { readonly rest: string; readonly said: string }): boolean {
+  const { roles } = rolesOf(grammarOf(name));
+  const around = [...roles].flatMap(([mark, { kind }]) => (kind === "call" ? [] : [mark]));
+  const last = [...roles.keys()].find((mark) => rest.endsWith(mark)) ?? "";
+  const plain = (text: string): string => around.reduce((left, mark) => left.replaceAll(mark, ""), text).replaceAll(/^[\s,;\]`]+|\s/gu, "");
+  return [rest, rest.slice(0, rest.length - last.length), rest.replace(OPEN_HEAD, "")].some((text) => plain(text) === plain(said));
+}
 
 /** Whether the arguments as a whole have an end that is not the call's. */
 function hasOwnEnd({ writeCalls }: { readonly writeCalls: (calls: readonly { name: string; input: JsonObject }[]) => string }): boolean {

@@ -77,6 +77,19 @@ export function parameterWriting(tags: ParameterTags, rest: Partial<TextWriting>
   };
 }
 
+/** Tags in tokens that begin with a word of the family. */
+export function tokenTagWriting(word: string): TextWriting {
+  const token = `｜${word}｜`;
+  return parameterWriting(
+    {
+      call: [`<${token}invoke name="%">\n`, `</${token}invoke>`],
+      argument: [`<${token}parameter name="%"`, `</${token}parameter>\n`],
+      typed: true,
+    },
+    { around: [`<${token}tool_calls>\n`, "\n", `\n</${token}tool_calls>`] },
+  );
+}
+
 const NO_MARKS = new MarkerSet([]);
 
 function holds(text: string, marks: MarkerSet): boolean {
@@ -191,6 +204,11 @@ export const REACT_WRITING: TextWriting = {
 export const HARMONY_WRITING: TextWriting = {
   call: ({ name, input }) =>
     `<|start|>assistant<|channel|>commentary to=functions.${name} <|constrain|>json<|message|>${spacedJson(input)}<|call|>`,
+  around: ["", "", ""],
+};
+
+export const INKLING_WRITING: TextWriting = {
+  call: ({ name, input }) => `<|message_model|>${name}<|content_invoke_tool_json|>${spacedJson({ name, args: input })}<|end_message|>`,
   around: ["", "", ""],
 };
 

@@ -338,8 +338,7 @@ class TextReader implements TextDecoding, ReadPlace {
    */
   *#endThinking(end: ThinkingEnd, mark: string, tell: (text: string) => void): Reading<void> {
     if (this.#neverClosed?.has(end) !== true) {
-      const { text, marker } = yield* this.input.textUntil(end.closes);
-      const rest = mark + text;
+      const { text: rest, marker } = yield* this.#toClose(end, mark);
       const calls = marker !== undefined || this.#cutOff ? 0 : this.#callsIn(rest);
       if (calls < rest.length) tell(rest.slice(0, rest.length - calls));
       if (this.#keepThinking) this.#say(marker ?? "");
@@ -351,6 +350,17 @@ class TextReader implements TextDecoding, ReadPlace {
     this.input.mark();
     const role = this.#roles.roles.get(mark);
     if (role !== undefined) yield* this.#mark(mark, role);
+  }
+
+  /** From a mark in thinking up to what closes it, which is not the end of a call in it. */
+  *#toClose({ closes }: ThinkingEnd, mark: string): Reading<{ readonly text: string; readonly marker: string | undefined }> {
+    const pieces: string[] = [];
+    for (let before = mark; ;) {
+      const { text, marker } = yield* this.input.textUntil(closes);
+      pieces.push(before, text);
+      if (marker === undefined || this.#grammar.endsCall?.(before + text, marker) !== true) return { text: pieces.join(""), marker };
+      before = marker;
+    }
   }
 
   /** In a tail, which is read once, calls behind thinking end it like the mark of the first of them. */

@@ -8,6 +8,7 @@ import { BRACKETS, TAGS, checkDelimiters, delimitedGrammar, type Delimiters } fr
 import {
   FALLBACK_WRITING,
   HARMONY_WRITING,
+  INKLING_WRITING,
   KIMI_K3_WRITING,
   REACT_WRITING,
   delimitedWriting,
@@ -18,9 +19,11 @@ import {
   parameterWriting,
   pythonicWriting,
   tagFreeJson,
+  tokenTagWriting,
 } from "./call-writings.ts";
 import { DEFAULT_THINKING } from "./grammar-roles.ts";
 import { HARMONY, MUSE_GLIMMER } from "./harmony-grammar.ts";
+import { INKLING } from "./inkling-grammar.ts";
 import { MarkerSet } from "./marker-set.ts";
 import { MINIMAX_M3, TOKEN } from "./minimax-m3-grammar.ts";
 import * as json from "./json-grammars.ts";
@@ -111,17 +114,7 @@ const PARTS: Readonly<Record<string, FormatParts>> = {
       around: ["<｜tool▁calls▁begin｜>", "", "<｜tool▁calls▁end｜>"],
     }),
   },
-  "deepseek-dsml": {
-    grammar: token.DEEPSEEK_DSML,
-    writing: parameterWriting(
-      {
-        call: ['<｜DSML｜invoke name="%">\n', "</｜DSML｜invoke>"],
-        argument: ['<｜DSML｜parameter name="%"', "</｜DSML｜parameter>\n"],
-        typed: true,
-      },
-      { around: ["<｜DSML｜tool_calls>\n", "\n", "\n</｜DSML｜tool_calls>"] },
-    ),
-  },
+  "deepseek-dsml": { grammar: token.DEEPSEEK_DSML, writing: tokenTagWriting("DSML") },
   "kimi-k2": {
     grammar: token.KIMI_K2,
     writing: namedWriting(["<|tool_call_begin|>functions.", "<|tool_call_argument_begin|>", "<|tool_call_end|>"], {
@@ -167,6 +160,7 @@ const PARTS: Readonly<Record<string, FormatParts>> = {
     writing: { call: ({ name, input }) => JSON.stringify({ [name]: input }), around: ["<|tools_prefix|>[", ", ", "]<|tools_suffix|>"] },
   },
   gigachat: { grammar: json.GIGACHAT, writing: jsonWriting(["<|function_call|>", "\n<|function_call|>", ""]) },
+  "gigachat-3.5": { grammar: token.GIGACHAT_3_5, writing: tokenTagWriting("GCML") },
   longcat: {
     grammar: json.LONGCAT,
     writing: jsonWriting(["<longcat_tool_call>", "</longcat_tool_call>\n<longcat_tool_call>", "</longcat_tool_call>"]),
@@ -202,6 +196,11 @@ const PARTS: Readonly<Record<string, FormatParts>> = {
   },
   "functionary-3.1": { grammar: tag.FUNCTIONARY_3_1, writing: namedWriting(["<function=", ">", "</function>"]) },
   "functionary-3.2": { grammar: token.FUNCTIONARY_3_2, writing: namedWriting([">>>", "\n", ""]) },
+  dots: {
+    grammar: tag.DOTS,
+    writing: parameterWriting(INVOKE_TAGS, { around: ["<dots_function_call>\n", "\n", "\n</dots_function_call>"] }),
+  },
+  inkling: { grammar: INKLING, writing: INKLING_WRITING },
   invoke: {
     grammar: tag.INVOKE_TAG,
     writing: parameterWriting(INVOKE_TAGS, { around: ["<function_calls>\n", "\n", "\n</function_calls>"] }),
@@ -229,7 +228,7 @@ function merged(grammars: readonly TextGrammar[]): TextGrammar {
   for (const { calls: marks, unknownTools = "call" } of grammars)
     for (const call of marks)
       if ((call.where ?? "anywhere") === "anywhere" && call.shared !== true && !calls.has(call.mark))
-        calls.set(call.mark, { unknownTools, ...call, wraps: before.has(call.mark) });
+        calls.set(call.mark, { unknownTools, ...call, wraps: call.wraps === true || before.has(call.mark) });
   const list = (read: (grammar: TextGrammar) => readonly string[] | undefined): readonly string[] => [
     ...new Set(grammars.flatMap((grammar) => read(grammar) ?? [])),
   ];
@@ -241,6 +240,7 @@ function merged(grammars: readonly TextGrammar[]): TextGrammar {
     unsaid: list((grammar) => grammar.unsaid).filter((mark) => mark !== HTML_STRIKE_END),
     thinking: mergedThinking(grammars),
     thinkingEnds: list((grammar) => grammar.thinkingEnds),
+    endsCall: (text, mark) => grammars.some(({ endsCall }) => endsCall?.(text, mark) === true),
     hidden: grammars.flatMap((grammar) => grammar.hidden ?? []),
     ...(start === undefined ? {} : { start }),
   };

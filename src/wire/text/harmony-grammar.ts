@@ -12,8 +12,8 @@ const BODY_ENDS = new MarkerSet(BODY_END_MARKS);
 
 const ANSWER_ENDS = new MarkerSet(["<|message|>", ...BODY_END_MARKS]);
 
-/** The head of a message that never came: it is not reported. */
-const UNFINISHED_HEAD = /^\s?(?:assistant\b|(?:analysis|commentary|final)$)[^]{0,128}$/u;
+/** The head of a message that never came: it is not reported, unless it is that of a call. */
+const UNFINISHED_HEAD = /^\s?(?:assistant\b|(?:analysis|commentary|final)$)(?![^]*\bto=)[^]{0,128}$/u;
 
 /** Reads messages until one is for the user. */
 const message: CallReader = function* (place, mark) {

@@ -33,6 +33,8 @@ export interface JsonCallsOptions {
   readonly keyed?: boolean;
   /** Only JSON on one line is a call. */
   readonly oneLine?: boolean;
+  /** Behind the name of the tool, where it precedes the JSON: a call of another name is text. */
+  readonly headEnd?: string;
   /** Names that are no calls, unless a tool has them. */
   readonly ignored?: ReadonlySet<string>;
   /** Where there is neither `{` nor `[`, what else may be read. */
@@ -114,9 +116,12 @@ function* readList({ input }: ReadPlace, read: ReadJson, stops: MarkerSet): Read
 }
 
 function acceptJson(text: string | undefined, place: ReadPlace, options: JsonCallsOptions): boolean {
-  const { keyed = false, oneLine = false, ignored } = options;
+  const { keyed = false, oneLine = false, headEnd, ignored } = options;
   if (text === undefined || (oneLine && text.includes("\n"))) return false;
   const calls = readCalls(text, (value) => (keyed ? keyedCalls(value) : callsOf(value, () => true)));
+  const kept = headEnd === undefined ? "" : place.input.kept();
+  const head = kept.slice(0, Math.max(0, kept.indexOf(headEnd ?? "")));
+  if (head !== "" && calls?.some(({ name }) => name !== head) === true) return false;
   return calls !== undefined && acceptAll(calls, place, ignored);
 }
 

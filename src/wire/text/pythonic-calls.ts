@@ -14,13 +14,13 @@ export const pythonicCalls: CallReader = function* (place) {
   const { input } = place;
   yield* input.space();
   yield* input.take("[");
+  yield* input.while(BETWEEN);
   let found = false;
-  for (;;) {
-    yield* input.while(BETWEEN);
+  while (NAME.test(yield* input.peek())) {
     const call = yield* readCall(place);
-    if (call === undefined) break;
-    if (!place.accept(call)) return false;
+    if (call === undefined || !place.accept(call)) return false;
     found = true;
+    yield* input.while(BETWEEN);
   }
   if (found) yield* input.take("]");
   return found;
@@ -71,18 +71,27 @@ export const pythonTag: CallReader = function* (place, mark) {
 function* taggedCalls(place: ReadPlace): Reading<boolean> {
   const { input } = place;
   yield* input.take("[");
+  yield* input.while(BETWEEN);
   let found = false;
-  for (;;) {
-    yield* input.while(BETWEEN);
+  while (NAME.test(yield* input.peek())) {
     const call = yield* readCall(place);
-    if (call === undefined) break;
-    const name = call.name.replace(/\.call$/u, "");
-    if (place.tool(name) === undefined && name === call.name && codeTool(place) !== undefined && !place.anyTool) break;
-    if (!place.accept({ ...call, name })) break;
+    if (call === undefined || !acceptTagged(place, call)) {
+      if (!found) return false;
+      place.say(input.kept());
+      place.settle();
+      return true;
+    }
     found = true;
+    yield* input.while(BETWEEN);
   }
   if (found) yield* input.take("]");
   return found;
+}
+
+function acceptTagged(place: ReadPlace, call: ReadCall): boolean {
+  const name = call.name.replace(/\.call$/u, "");
+  if (place.tool(name) === undefined && name === call.name && codeTool(place) !== undefined && !place.anyTool) return false;
+  return place.accept({ ...call, name });
 }
 
 /** Code unchanged, to the end of the turn. */

@@ -1,5 +1,6 @@
 /** ReAct: `Action:` and `Action Input:` lines. */
 import type { JsonValue } from "../../core/base/json.ts";
+import type { ModelTool } from "../../core/model.ts";
 import { MarkerSet } from "./marker-set.ts";
 import { TextArguments } from "./text-arguments.ts";
 import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";
@@ -21,6 +22,7 @@ const action: CallReader = function* (place) {
   if (fenced) yield* input.while(/[a-z\s]/u, MAX_SPACE);
   if ((yield* input.peek()) !== "{") {
     const line = space.includes("\n") || fenced ? "" : (yield* input.while(/[^\n]/u)).trim();
+    if (line === "" && (yield* input.peek()) === "" && mayHaveInput(place.tool(name))) return false; // only begun
     return !fenced && place.accept({ name, input: lineInput(place, name, line) });
   }
   const text = yield* input.object();
@@ -29,6 +31,10 @@ const action: CallReader = function* (place) {
   if (fenced) yield* input.while(/[\s`]/u, MAX_SPACE);
   return true;
 };
+
+function mayHaveInput(tool: ModelTool | undefined): boolean {
+  return tool === undefined || argumentNames(tool.inputSchema).all.length > 0;
+}
 
 /** A line of text is the tool's one argument. */
 function lineInput(place: ReadPlace, name: string, line: string): JsonValue {

@@ -68,7 +68,7 @@ function looseFence(): CallReader {
   };
 }
 
-const INVOKE_ENDS = ["</minimax:tool_call>", "</function_calls>", "</tool_calls>"] as const;
+const INVOKE_ENDS = ["</minimax:tool_call>", "</function_calls>", "</tool_calls>", "</dots_function_call>"] as const;
 const INVOKE = { close: "</invoke>", open: "<parameter", end: "</parameter>", around: INVOKE_ENDS } as const;
 
 export const MINIMAX_M2: TextGrammar = {
@@ -83,6 +83,19 @@ export const INVOKE_TAG: TextGrammar = {
   calls: [{ mark: "<invoke", read: parameterCall(INVOKE) }],
   before: ["<function_calls>", "<minimax:tool_call>", "<tool_calls>"],
   after: INVOKE_ENDS,
+};
+
+/**
+ * dots: the same tags between others, or one JSON object.
+ *
+ * @see https://github.com/sgl-project/sglang `python/sglang/srt/function_call/dots_detector.py` (2026)
+ */
+export const DOTS: TextGrammar = {
+  calls: [
+    { mark: "<invoke", read: parameterCall(INVOKE) },
+    { mark: "<dots_function_call>", read: json, wraps: true },
+  ],
+  after: ["</dots_function_call>"],
 };
 
 export const SEED_OSS: TextGrammar = {

@@ -76,6 +76,8 @@ export interface TextGrammar {
   readonly thinking?: readonly ThinkingMarks[];
   /** Marks that end thinking which no mark closes later, where only calls follow: other calls in thinking are thinking. */
   readonly thinkingEnds?: readonly string[];
+  /** Whether a mark that would close thinking ends a call in the thinking instead, by the text before it. */
+  readonly endsCall?: (text: string, mark: string) => boolean;
   /** Pairs of marks around text that is not shown. */
   readonly hidden?: readonly (readonly [open: string, close: string])[];
   /** Reads the beginning of a message, before any mark; `shared` where people begin theirs so, too. */

@@ -44,22 +44,25 @@ export const DEEPSEEK: TextGrammar = {
   hidden: [["<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"]],
 };
 
-const DSML_BEGINNINGS = ["<｜DSML｜tool_calls>", "<｜DSML｜function_calls>"] as const;
-const DSML_ENDS = ["</｜DSML｜tool_calls>", "</｜DSML｜function_calls>"] as const;
+/** Tags in tokens that begin with a word of the family. */
+function tokenTags(word: string, sections: readonly string[]): TextGrammar {
+  const token = `｜${word}｜`;
+  const beginnings = sections.map((section) => `<${token}${section}>`);
+  const ends = sections.map((section) => `</${token}${section}>`);
+  const tags = { close: `</${token}invoke>`, open: `<${token}parameter`, end: `</${token}parameter>` };
+  return {
+    calls: [{ mark: `<${token}invoke`, read: parameterCall({ ...tags, around: ends }) }],
+    before: beginnings,
+    after: ends,
+    thinkingEnds: beginnings,
+  };
+}
 
-/** V3.2 and V4: tags in tokens. */
-export const DEEPSEEK_DSML: TextGrammar = {
-  calls: [
-    {
-      mark: "<｜DSML｜invoke",
-      read: parameterCall({ close: "</｜DSML｜invoke>", open: "<｜DSML｜parameter", end: "</｜DSML｜parameter>", around: DSML_ENDS }),
-    },
-  ],
-  before: DSML_BEGINNINGS,
-  after: DSML_ENDS,
-  thinkingEnds: DSML_BEGINNINGS,
-  unsaid: ["<｜end▁of▁sentence｜>"],
-};
+/** V3.2 and V4. */
+export const DEEPSEEK_DSML: TextGrammar = { ...tokenTags("DSML", ["tool_calls", "function_calls"]), unsaid: ["<｜end▁of▁sentence｜>"] };
+
+/** @see https://github.com/vllm-project/vllm `vllm/tool_parsers/gigachat35_tool_parser.py` (2026) */
+export const GIGACHAT_3_5: TextGrammar = { ...tokenTags("GCML", ["tool_calls"]), unsaid: ["<|message_sep|>", "</s>"] };
 
 export const KIMI_K2: TextGrammar = {
   calls: [{ mark: "<|tool_call_begin|>", read: tokenCall }],
@@ -164,6 +167,7 @@ const solarCall: CallReader = function* (place) {
   const name = (yield* input.while(/[^<\n]/u, 256)).trim();
   if (!(yield* input.take("<|tool_call:args|>"))) return false;
   yield* input.space();
+  if ((yield* input.peek()) !== "{" && !(yield* input.stands("<|tool_call:end|>"))) return false; // only begun
   const value = yield* readArgumentText(place);
   return value !== undefined && place.accept({ name, id: id === "" ? undefined : id, input: value });
 };

@@ -45,7 +45,7 @@ const fitsLine = (value: string): boolean => value === value.trim() && !value.in
 
 /** Parts of names and values: what ends, begins or separates something in one format or another. */
 const PIECES = [
-  ..."<>=\"'&/\\ \n\t%@[]{}():,;|*`#-",
+  ..."<>=\"'&/\\ \n\t%@[]{}():,;|*`#-".split(""),
   "a",
   "z9",
   "é😀",
@@ -100,7 +100,7 @@ describe.each(NAMES)("hostile names and values in %s", (name) => {
       fc.property(message, ({ input, written, pieces }) => {
         const tools = [tool("find", Object.fromEntries(Object.entries(input).map(([key, one]) => [key, schemaOf(one)])))];
         const reading = { calls: [{ name: "find", input }], text: "" };
-        for (const some of [[written], pieces, [...written]]) {
+        for (const some of [[written], pieces, written.split("")]) {
           const { reply } = readPieces(format, some, { tools });
           expect({
             calls: reply.calls.map(({ name: called, input: given }) => ({ name: called, input: given })),
@@ -210,7 +210,19 @@ describe.each(TAGGED)("a value that a model writes in %s", (name) => {
 });
 
 /** Formats whose tags name an argument as it is. */
-const NAMED_BY_TAG = ["qwen3-coder", "seed-oss", "minimax-m2", "invoke", "step-3", "minicpm-5", "deepseek-dsml", "muse-glimmer", "glm"];
+const NAMED_BY_TAG = [
+  "qwen3-coder",
+  "seed-oss",
+  "minimax-m2",
+  "invoke",
+  "step-3",
+  "minicpm-5",
+  "deepseek-dsml",
+  "gigachat-3.5",
+  "dots",
+  "muse-glimmer",
+  "glm",
+];
 
 describe.each(NAMED_BY_TAG)("a name that a model writes into a tag of %s", (name) => {
   const format = textFormat(name);

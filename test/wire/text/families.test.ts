@@ -103,6 +103,11 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     },
   ],
   glm: [
+    { says: "<tool_call>read</tool_call>", calls: [{ name: "read", input: {} }] }, // Ling 3 writes no line end
+    {
+      says: "<tool_calls>\n<tool_call>bash\n<arg_key>command</arg_key>\n<arg_value>ls</arg_value>\n</tool_call>\n</tool_calls>",
+      calls: [LIST],
+    },
     {
       says: "<tool_call>get_weather\n<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n<arg_key>city</arg_key><arg_value> Rome</arg_value>\n</tool_call>",
       calls: [{ name: "get_weather", input: { days: 3, city: " Rome" } }],
@@ -128,6 +133,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     { says: "Now.<tool_call>my-tool</tool_call>Then.", calls: [{ name: "my-tool", input: {} }], text: "Now.Then." },
   ],
   "llama-3": [
+    { says: `<|python_tag|>read.call(path="a"); bash.call(command="l`, calls: [READ], text: `; bash.call(command="l` },
     {
       says: '{"type": "function", "name": "read", "parameters": {"path": "a"}}; {"name": "bash", "parameters": {"command": "ls"}}',
       calls: [READ, LIST],
@@ -143,7 +149,10 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     { says: `<|tool_call_start|>[read(path="a")]<|tool_call_end|>`, calls: [READ] },
     { says: "[see(below), [1]: x", text: "[see(below), [1]: x" },
   ],
-  "olmo-3": [{ says: `<function_calls>read(path="a")\nbash(command='ls')</function_calls>`, calls: [READ, LIST] }],
+  "olmo-3": [
+    { says: `<function_calls>read(path="a")\nbash(command='ls')</function_calls>`, calls: [READ, LIST] },
+    { says: `<function_calls>read(path="a")\nbash(command='ls`, calls: [READ], text: "\nbash(command='ls" },
+  ],
   mistral: [
     {
       says: `[THINK]Hm.[/THINK][TOOL_CALLS][${READ_JSON.replace("{", '{"id": "abc123def", ')}]`,
@@ -245,6 +254,10 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
     },
   ],
   harmony: [
+    {
+      says: "<|start|>assistant<|channel|>commentary to=functions.bash <|constrain|>json",
+      text: "<|start|>assistant<|channel|>commentary to=functions.bash <|constrain|>json",
+    },
     { says: "<|channel|>analysis<|message|>Hm.<|end|><|message|>Done.", text: "Done.", thinking: "Hm." },
     {
       says: "<|channel|>commentary<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>final<|message|>Done.",
@@ -312,7 +325,71 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
   granite: [
     { says: `<think>Hm.</think><response>I read.</response><|tool_call|>[${READ_JSON}]`, calls: [READ], text: "I read.", thinking: "Hm." },
   ],
+  "gigachat-3.5": [
+    {
+      says: 'I look.\n<｜GCML｜tool_calls>\n<｜GCML｜invoke name="read">\n<｜GCML｜parameter name="path" string="true">a</｜GCML｜parameter>\n</｜GCML｜invoke>\n<｜GCML｜invoke name="bash">\n<｜GCML｜parameter name="command" string="true">ls</｜GCML｜parameter>\n</｜GCML｜invoke>\n</｜GCML｜tool_calls><|message_sep|></s>',
+      calls: [READ, LIST],
+      text: "I look.",
+    },
+  ],
+  dots: [
+    {
+      says: '<dots_function_call>\n<invoke name="read">\n<parameter name="path">a</parameter>\n</invoke>\n<invoke name="bash">\n<parameter name="command">ls</parameter>\n</invoke>\n</dots_function_call>',
+      calls: [READ, LIST],
+    },
+    { says: `So:\n<dots_function_call>\n${READ_JSON}\n</dots_function_call>`, calls: [READ], text: "So:" },
+    {
+      says: `<dots_function_call>\n${READ_JSON.slice(0, -2)}`,
+      text: `<dots_function_call>\n${READ_JSON.slice(0, -2)}`,
+    },
+    { says: "A <dots_function_call> is a mark.", text: "A <dots_function_call> is a mark." },
+  ],
+  inkling: [
+    {
+      says: '<|content_thinking|>I might <|message_model|>bash<|content_invoke_tool_json|>{"name":"bash","args":{"command":"ls"}}<|end_message|> or <|message_model|>read<|content_invoke_tool_json|>{"name":"read","args":{"path":"a"}}<|end_message|>.<|end_message|><|message_model|><|content_text|>No.<|end_message|>',
+      text: "No.",
+      thinking:
+        'I might <|message_model|>bash<|content_invoke_tool_json|>{"name":"bash","args":{"command":"ls"}}<|end_message|> or <|message_model|>read<|content_invoke_tool_json|>{"name":"read","args":{"path":"a"}}<|end_message|>.',
+    },
+    {
+      says: '<|content_thinking|>I might <|message_model|>bash<|content_invoke_tool_json|>{"name":"bash","args":{"command":"ls"}}<|end_message|><|message_model|>read<|content_invoke_tool_json|>{"name":"read","args":{"path":"a"}}<|end_message|>, so I stop.',
+      thinking:
+        'I might <|message_model|>bash<|content_invoke_tool_json|>{"name":"bash","args":{"command":"ls"}}<|end_message|><|message_model|>read<|content_invoke_tool_json|>{"name":"read","args":{"path":"a"}}<|end_message|>, so I stop.',
+    },
+    {
+      says: '<|content_thinking|>Hm.<|message_model|>bash<|content_invoke_tool_json|>{"name":"bash","args":{"command":"ls"}}<|end_message|>',
+      calls: [LIST],
+      thinking: "Hm.",
+    },
+    {
+      says: "<|content_thinking|>Hm.<|message_model|>Hm.<|end_message|><|message_model|><|content_text|>Hello.<|end_message|>",
+      text: "Hello.",
+      thinking: "Hm.<|message_model|>Hm.",
+    },
+    { says: "<|message_model|>bash<|content_inv", text: "<|message_model|>bash<|content_inv" },
+    {
+      says: '<|content_thinking|>Hm.<|end_message|><|message_model|><|content_text|>I look.<|end_message|><|message_model|>read<|content_invoke_tool_json|>{"name":"read","args":{"path":"a"}}<|end_message|><|message_model|>bash<|content_invoke_tool_json|>{"name":"bash","args":{"command":"ls"}}<|end_message|><|content_model_end_sampling|>',
+      calls: [READ, LIST],
+      text: "I look.",
+      thinking: "Hm.",
+    },
+    { says: 'read<|content_invoke_tool_json|>{"name":"read","args":{"path":"a"}}<|end_message|>', calls: [READ] },
+    { says: "<|content_text|>Hello.<|end_message|><|content_model_end_sampling|>", text: "Hello." },
+    { says: "Hello.", text: "Hello." },
+    {
+      says: '<|message_model|>bash<|content_invoke_tool_json|>{"name":"read","args":{"path":"a"}}<|end_message|>',
+      text: '<|message_model|>bash<|content_invoke_tool_json|>{"name":"read","args":{"path":"a"}}',
+    },
+  ],
   "command-r7b": [
+    {
+      says: '<|START_THINKING|>Hm.<|END_THINKING|><|START_ACTION|>[\n    {"tool_call_id": "0", "tool_name": "read", "parameters": {"path": "a"}},\n    {"tool_call_id": "1", "tool_name": "bash", "parameters": {"command": "ls"}}\n]<|END_ACTION|>',
+      calls: [
+        { id: "0", ...READ },
+        { id: "1", ...LIST },
+      ],
+      thinking: "Hm.",
+    },
     {
       says: '<|START_THINKING|>Hm.<|END_THINKING|><|START_ACTION|>[\n {"tool_call_id": "0", "tool_name": "read", "parameters": {"path": "a"}}\n]<|END_ACTION|>',
       calls: [{ id: "0", ...READ }],
@@ -426,7 +503,19 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
       text: "Thought: I read.\n\nObservation: made up\nAction: bash\nAction Input: ls",
     },
     { says: "Action: bash\nAction Input: ls", calls: [LIST] },
+    { says: "Action: bash\nAction Input:", text: "Action: bash\nAction Input:" },
+    { says: "Action: my-tool\nAction Input:", calls: [{ name: "my-tool", input: {} }] },
     { says: "Action: nothing\nAction Input: x", text: "Action: nothing\nAction Input: x" },
+  ],
+  solar: [
+    {
+      says: "<|tool_calls|><|tool_call:begin|>0<|tool_call:name|>my-tool<|tool_call:args|><|tool_call:end|><|calls|>",
+      calls: [{ id: "0", name: "my-tool", input: {} }],
+    },
+    {
+      says: "<|tool_calls|><|tool_call:begin|>0<|tool_call:name|>bash<|tool_call:args|><|tool_call:e",
+      text: "<|tool_calls|><|tool_call:begin|>0<|tool_call:name|>bash<|tool_call:args|><|tool_call:e",
+    },
   ],
   auto: [
     { says: "<think>Hm.</think>Not <s>old</s> but new.", text: "Not <s>old</s> but new.", thinking: "Hm." },
