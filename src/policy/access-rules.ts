@@ -1,4 +1,4 @@
-/** The tools that each principal may see and call, by rules over ids, names and claims. */
+/** Decides which tools each principal may see and call, by rules over ids, names and claims. */
 import { unescapeStep } from "../core/base/json-pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
@@ -7,38 +7,38 @@ import { typeInWords } from "../core/base/wording.ts";
 import { fitsPieces, type PermissionRules } from "./permission.ts";
 import { visibilityOf, type Visibility } from "./visibility.ts";
 
-/** The sender of a request, as far as rules look at it. */
+/** The sender of a request: the fields that rules use. */
 export interface RuleSubject {
   readonly id: string;
   readonly name: string;
   readonly claims?: JsonObject;
-  /** Patterns of its key. */
+  /** Patterns of the principal's key. */
   readonly tools?: PermissionRules;
-  /** The principal that made its key: it has no tool that this one has not. */
+  /** The principal that made this key; the key never has more tools than its maker. */
   readonly maker?: RuleSubject;
 }
 
-/** One rule. It applies to a principal that fits both `principals` and `claims`; without either, to all. */
+/** One rule. It applies to a principal that matches both `principals` and `claims`; if neither is set, to every principal. */
 export interface AccessRule {
   /**
    * Patterns over ids, and over the names that the operator gave; `*` matches any text: `key:*`, `token:https://login.example#*`, `CI`. The
-   * name of a token is a claim, which its user may have chosen: it is found by `claims` alone.
+   * name of a token is a claim, which its user may have chosen: only `claims` can match it.
    */
   readonly principals?: readonly string[];
   /**
-   * Claims that its bearer token must all have: the value itself, or an array that contains it. A name that begins with `/` is a JSON
-   * Pointer, such as `/realm_access/roles`.
+   * Claims that the principal's bearer token must have, all of them: the value itself, or an array that contains it. A name that begins with
+   * `/` is a JSON Pointer, such as `/realm_access/roles`.
    */
   readonly claims?: Readonly<Record<string, string | number | boolean>>;
-  /** Patterns over qualified names of tools that it grants. */
+  /** Patterns over qualified names of the tools that the rule grants. */
   readonly allow?: readonly string[];
-  /** Patterns of tools that it takes away; wins over `allow` of every rule. */
+  /** Patterns of tools that the rule takes away; wins over `allow` of every rule. */
   readonly deny?: readonly string[];
 }
 
 const RULE: OptionNames<AccessRule> = { principals: true, claims: true, allow: true, deny: true };
 const NOTHING: PermissionRules = Object.freeze({ allow: Object.freeze([]) });
-/** Sets of rules whose verdicts are remembered. */
+/** Maximum number of cached verdicts; each is for one set of rules and one key's patterns. */
 const MAX_REMEMBERED = 1_000;
 
 interface CheckedRule extends AccessRule {
@@ -46,10 +46,10 @@ interface CheckedRule extends AccessRule {
 }
 
 /**
- * Rules of a server.
+ * The access rules of a server.
  *
- * All rules that apply to a principal count together: it has what one of them allows and none denies. Where none of those that apply has
- * `allow`, it has all that is not denied. Where there are rules and none applies, it has nothing. Rules only narrow what the runtime
+ * All rules that apply to a principal are combined: it has every tool that one of them allows and none denies. If none of the applying rules
+ * has `allow`, it has every tool that is not denied. If there are rules but none applies, it has no tools. Rules only narrow what the runtime
  * offers, and the patterns of a key only narrow what the rules allow.
  */
 export class AccessRules {
@@ -61,7 +61,7 @@ export class AccessRules {
     this.#rules = rules.map((rule, index) => checkedRule(rule, `rule ${index + 1}`));
   }
 
-  /** The tools that a principal sees in lists and may call; undefined = all that the runtime offers. */
+  /** Returns the tools that a principal sees in lists and may call; undefined = all that the runtime offers. */
   visibilityOf(principal: RuleSubject): Visibility | undefined {
     const { tools, maker } = principal;
     if (maker !== undefined) return visibilityOf([this.visibilityOf(maker), this.#rulesFor(principal), tools]);
@@ -71,13 +71,13 @@ export class AccessRules {
     return this.#remembered.get(key) ?? this.#remember(key, [this.#together(applying), tools]);
   }
 
-  /** The rules that name a principal itself; undefined where none does. */
+  /** Returns the rules that apply to the principal itself, not its maker; undefined if none does. */
   #rulesFor(principal: RuleSubject): PermissionRules | undefined {
     const applying = this.#applying(principal);
     return applying.length === 0 ? undefined : this.#together(applying);
   }
 
-  /** The claims that rules look at, of all those that a token has. */
+  /** Returns those claims of a token that some rule uses. */
   usedClaims(claims: JsonObject): JsonObject {
     const used = new Set(this.#rules.flatMap((rule) => Object.keys(rule.claims ?? {}).map((claim) => pathOf(claim)[0])));
     return Object.fromEntries(Object.entries(claims).filter(([name]) => used.has(name)));
@@ -151,7 +151,7 @@ function hasClaim(claims: JsonObject | undefined, claim: string, wanted: string 
   return value === wanted || (Array.isArray(value) && value.includes(wanted));
 }
 
-/** The names that lead to a claim, from the outermost. */
+/** Returns the property names that lead to a claim, outermost first. */
 function pathOf(claim: string): readonly string[] {
   if (!claim.startsWith("/")) return [claim];
   return claim.slice(1).split("/").map(unescapeStep);

@@ -1,31 +1,31 @@
-/** Which tools there are for models and clients, by patterns over their qualified names. */
+/** Decides which tools models and clients have, by patterns over qualified names. */
 import { DEFAULT_NAMESPACE, qualifiedName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { typeInWords } from "../core/base/wording.ts";
 
-/** Patterns over qualified names; `*` matches any text: `files::*`, `*::delete`, `*`. A name without `::` is one of the toolset `default`. */
+/** Patterns over qualified names; `*` matches any text: `files::*`, `*::delete`, `*`. A name without `::` is in toolset `default`. */
 export interface PermissionRules {
-  /** When given, every tool that fits none of these is denied; an empty list denies everything. */
+  /** If set, every tool that matches none of these is denied; an empty array denies everything. */
   readonly allow?: readonly string[];
   /** Wins over `allow`. */
   readonly deny?: readonly string[];
 }
 
-/** Returns the first pattern that the name fits. */
+/** Returns the first pattern that the name matches. */
 export type NameMatcher = (qualifiedName: string) => string | undefined;
 
 const MAX_PATTERN_LENGTH = 1024;
-/** Verdicts remembered before starting again: names are given by programs, but not all of them by this one. */
+/** Maximum number of cached verdicts, then the cache is cleared: some names come from other programs. */
 export const MAX_REMEMBERED_NAMES = 10_000;
 
 export const RULE_NAMES: OptionNames<PermissionRules> = { allow: true, deny: true };
 
-/** Why the rules deny a tool, for the operator; undefined when it is allowed. */
+/** Returns why the rules deny a tool, for the operator; undefined if the tool is allowed. */
 export type Permission = (qualifiedName: string) => string | undefined;
 
 /**
- * Makes the outermost layer of what there is: a tool that the rules deny is shown to no model and no client, and is never run.
+ * Makes the outermost layer of rules: a denied tool is not shown to any model or client, and never runs.
  *
  * @throws ToolError `invalid_argument` for a pattern that cannot be used
  */
@@ -44,7 +44,7 @@ export function permissionOf(rules: PermissionRules): Permission {
 /**
  * Compiles patterns over qualified names. Matching takes time linear in the name for each pattern.
  *
- * A pattern without `::` and `*` names a tool of the toolset `default`, or is refused.
+ * A pattern without `::` and `*` names a tool of the toolset `default` if `bareNames` is "default"; else it is refused.
  *
  * @throws ToolError `invalid_argument`
  */
@@ -59,7 +59,7 @@ export function nameMatcher(
   return (qualifiedName) => compiled.find((pattern) => fitsPieces(qualifiedName, pattern.pieces))?.text;
 }
 
-/** As `nameMatcher`; whole names, of which there may be thousands, are looked up, and only patterns tried one after the other. */
+/** Like `nameMatcher`, but looks up full names, of which there may be thousands, in a Map and tries only patterns one after the other. */
 export function quickMatcher(patterns: readonly string[], where: string): NameMatcher {
   const matches = nameMatcher(patterns, where, { bareNames: "default" });
   const names = new Map(
@@ -73,7 +73,7 @@ export function quickMatcher(patterns: readonly string[], where: string): NameMa
   return (name) => names.get(name) ?? inPattern(name);
 }
 
-/** True for a pattern that is the name of a tool without its toolset. */
+/** True for a pattern that is a tool's name without its toolset. */
 export function isUnqualified(pattern: string): boolean {
   return !pattern.includes("::") && !pattern.includes("*");
 }
@@ -110,7 +110,7 @@ function compile(pattern: unknown, where: string, takesBareNames: boolean): Name
   return { text: pattern, pieces: pattern.split("*") };
 }
 
-/** True when the name is the pieces in their order with any text between them, and nothing before or after. */
+/** True if the name consists of the pieces in order, with any text between them and nothing before or after. */
 export function fitsPieces(name: string, pieces: readonly string[]): boolean {
   const first = pieces[0] ?? "";
   if (pieces.length === 1) return name === first;

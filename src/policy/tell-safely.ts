@@ -1,7 +1,6 @@
-/** Calls the listeners of a program: an error of theirs is logged and ends nothing. */
 import { isPromiseLike } from "./attempts/deadline.ts";
 
-/** Calls `tell`; what it throws, or rejects with later, goes to `failed`. Throws nothing itself. */
+/** Calls `tell`. Whatever it throws, or rejects with later, is passed to `failed`. Never throws. */
 export function tellSafely(tell: () => unknown, failed: (thrown: unknown) => void): void {
   try {
     const told = tell();

@@ -1,11 +1,11 @@
-/** Which tools a model is shown and may call: layers of rules, each of which only takes away. */
+/** Decides which tools a model is shown and may call: layers of rules, each of which only removes tools. */
 import { hash } from "node:crypto";
 import { ToolError } from "../core/error.ts";
 import { checkArgument, hasMethods } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import { MAX_REMEMBERED_NAMES, RULE_NAMES, quickMatcher, type PermissionRules } from "./permission.ts";
 
-/** One layer, or several from the outermost to the innermost: the runtime's, a mode's, a call's. */
+/** One layer, or several from outermost to innermost: the runtime's, a mode's, a call's. */
 export type VisibilityRules = PermissionRules | Visibility | readonly (PermissionRules | Visibility | undefined)[];
 
 /** Anything that lists tools under their qualified names. */
@@ -17,9 +17,9 @@ const MAX_TEXT_LENGTH = 100;
 
 type Layer = (qualifiedName: string) => boolean;
 
-/** Layers of rules put together: a tool is visible when each of them allows it. Immutable; made by `visibilityOf`. */
+/** Combined layers of rules: a tool is visible if every layer allows it. Immutable; made by `visibilityOf`. */
 export class Visibility {
-  /** The layers as they were given, for a process that takes its calls up later. @internal */
+  /** The layers as given, recorded for a process that resumes the calls. @internal */
   readonly rules: readonly PermissionRules[];
   readonly #layers: readonly Layer[];
   #text: string | undefined;
@@ -31,7 +31,7 @@ export class Visibility {
     this.#layers = layers;
   }
 
-  /** An array as JSON, the same for the same rules and no other; of long rules, their digest: each key of a cache has it. @internal */
+  /** The rules as JSON text, equal exactly for equal rules; the digest of long rules, since every cache key contains it. @internal */
   get text(): string {
     return (this.#text ??= shortened(JSON.stringify(this.rules)));
   }
@@ -48,9 +48,9 @@ export class Visibility {
 }
 
 /**
- * Reads rules as `ExecuteOptions.allow` takes them. Rules that were read before are taken as they are, so a loop reads them once.
+ * Reads rules as `ExecuteOptions.allow` accepts them. Returns a `Visibility` unchanged, so that a loop reads its rules only once.
  *
- * @throws ToolError `invalid_argument` for anything that would otherwise allow more than its author meant: an unknown key, a wrong pattern
+ * @throws ToolError `invalid_argument` for anything that would otherwise allow more than its author meant: an unknown key, an invalid pattern
  */
 export function visibilityOf(rules: VisibilityRules): Visibility {
   if (rules instanceof Visibility) return rules;
@@ -59,7 +59,7 @@ export function visibilityOf(rules: VisibilityRules): Visibility {
   return new Visibility(layers.map(layerOf), Object.freeze(withoutRepeats(layers.flatMap(rulesOf))));
 }
 
-/** The tools on offer that every layer allows, in the order of the listing. Without rules that is all of them. */
+/** Returns the tools that every layer allows, in the order of the registry; all tools if there are no rules. */
 export function visibleTools<Listed extends { readonly qualifiedName: string }>(
   registry: ToolList<Listed>,
   rules?: VisibilityRules,
@@ -78,7 +78,7 @@ function isList(rules: VisibilityRules): rules is readonly (PermissionRules | Vi
   return Array.isArray(rules);
 }
 
-/** Each layer once: a call that is taken up again has the rules that it was made with, and those that its session is resumed with. */
+/** Removes duplicate layers: a resumed call has the rules it was made with and those its session is resumed with. */
 function withoutRepeats(rules: readonly PermissionRules[]): readonly PermissionRules[] {
   return rules.length < 2 ? rules : [...new Map(rules.map((layer) => [JSON.stringify(layer), layer])).values()];
 }

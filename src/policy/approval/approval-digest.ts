@@ -1,4 +1,4 @@
-/** The identities of a question: the hash that an answer is bound to, and the id under which it is found again. */
+/** Computes the digest that the answer to a question is bound to, and the question's stable id. */
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import type { JsonObject } from "../../core/base/json.ts";
@@ -8,16 +8,16 @@ export interface ApprovedCall {
   /** Qualified. */
   readonly toolName: string;
   readonly input: JsonObject;
-  /** The fingerprint of the tool's definition. */
+  /** Fingerprint of the tool's definition. */
   readonly definition: string;
 }
 
-/** The hash that an answer is bound to: over the tool by its name and definition, and its final input. SHA-256 in hex. */
+/** Returns the digest that an answer is bound to: SHA-256, in hex, of the tool's name, its definition and its final input. */
 export function approvalDigest({ toolName: tool, input, definition }: ApprovedCall): string {
   return sha256({ definition, input, tool });
 }
 
-/** The id of the question about a call: the same when it is asked again after a crash. */
+/** Returns the id of the question about a call. It is the same if the question is asked again after a crash. */
 export function approvalId({ sessionId, callId }: { readonly sessionId: string; readonly callId: string }): string {
   return `approval_${sha256({ callId, sessionId }).slice(0, 24)}`;
 }

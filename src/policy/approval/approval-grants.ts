@@ -1,28 +1,30 @@
-/** The grants of this process's sessions besides the rules: a tool until the session ends, one call of a digest once, and all that a simulation allows. */
+/**
+ * What sessions of this process have allowed besides the stored rules: a tool until the session ends, a digest once, and every grant of a
+ * simulation.
+ */
 import type { ApprovalScope, NewApproval } from "../../core/approval-store.ts";
 
 interface SessionGrants {
-  /** Tools that are allowed for good, by name, as they were defined then; undefined = however they are defined. */
+  /** Tools allowed until the session ends, by name, with the fingerprint of their definition at that time; undefined = any definition. */
   readonly always: Map<string, string | undefined>;
-  /** Calls that are allowed once, by digest, and how often. */
+  /** How many more calls are allowed once, by digest. */
   readonly once: Map<string, number>;
-  /** Calls that are allowed for good, by digest. */
+  /** Digests of calls that are allowed until the session ends. */
   readonly inputs: Set<string>;
-  /** It is a simulation: what it allows is nowhere but here. */
+  /** Whether the session is a simulation, whose grants are kept only here. */
   isSimulated: boolean;
 }
 
 export class ApprovalGrants {
   readonly #sessions = new Map<string, SessionGrants>();
 
-  /** Whether the session has allowed this call; one that was allowed once is used up by it. */
+  /** Whether the session has allowed this call. A one-time grant is used up by it. */
   allow(question: NewApproval): boolean {
     const { sessionId, digest } = question;
     const grants = this.#sessions.get(sessionId);
     return grants !== undefined && (isAlways(grants, question) || grants.inputs.has(digest) || takeOnce(grants, digest));
   }
 
-  /** Notes that the session is a simulation. */
   noteSimulated(sessionId: string): void {
     this.#of(sessionId).isSimulated = true;
   }
@@ -31,13 +33,13 @@ export class ApprovalGrants {
     return this.#sessions.get(sessionId)?.isSimulated === true;
   }
 
-  /** Keeps how far the answer to a question of a simulation reaches. */
+  /** Keeps the scope of an answer to a simulation's question. */
   allowReached({ sessionId, toolName, definition, digest }: NewApproval, scope: ApprovalScope | undefined): void {
     if (scope === "tool") this.allowAlways(sessionId, toolName, definition);
     if (scope === "input") this.#of(sessionId).inputs.add(digest);
   }
 
-  /** The returned function takes it back, unless it was used. */
+  /** Allows one call. The returned function revokes the grant unless it was used. */
   allowOnce(sessionId: string, digest: string): () => void {
     const grants = this.#of(sessionId);
     grants.once.set(digest, (grants.once.get(digest) ?? 0) + 1);
@@ -48,7 +50,7 @@ export class ApprovalGrants {
     };
   }
 
-  /** Returns false where this was allowed already. @param definition the fingerprint of the definition that the grant holds for */
+  /** Returns false if the tool was allowed already. @param definition the fingerprint of the definition that the grant is for */
   allowAlways(sessionId: string, toolName: string, definition?: string): boolean {
     const { always } = this.#of(sessionId);
     if (always.has(toolName) && always.get(toolName) === definition) return false;
@@ -56,7 +58,7 @@ export class ApprovalGrants {
     return true;
   }
 
-  /** Ends what `allowAlways` began with the same definition. */
+  /** Revokes the grant of `allowAlways` if it has the same definition. */
   endAlways(sessionId: string, toolName: string, definition?: string): void {
     const always = this.#sessions.get(sessionId)?.always;
     if (always?.get(toolName) === definition) always?.delete(toolName);
@@ -74,7 +76,7 @@ export class ApprovalGrants {
   }
 }
 
-/** Checks of the model's provider were not shown to the person who allowed the tool. */
+/** False for an input with safety checks of the model's provider: the person who allowed the tool has not seen them. */
 function isAlways({ always }: SessionGrants, { toolName, definition, safetyChecks }: NewApproval): boolean {
   return always.has(toolName) && (always.get(toolName) ?? definition) === definition && safetyChecks === undefined;
 }

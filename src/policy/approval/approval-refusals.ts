@@ -1,4 +1,3 @@
-/** The errors of calls that were not approved. */
 import type { ApprovalEnd } from "../../core/approval-store.ts";
 import { ToolError } from "../../core/error.ts";
 
@@ -7,7 +6,7 @@ interface Refused {
   readonly reason: string;
 }
 
-/** The error that a call ends with by what became of its question; undefined where it may run. */
+/** Returns the error of a call whose question ended with this status; undefined if the call may run. */
 export function refusalOf(question: Refused, { status, by }: Pick<ApprovalEnd, "status" | "by">): ToolError | undefined {
   switch (status) {
     case "allowed":
@@ -21,7 +20,7 @@ export function refusalOf(question: Refused, { status, by }: Pick<ApprovalEnd, "
   }
 }
 
-/** @param why with or without its full stop, as errors have it */
+/** @param why the reason, with or without a final full stop */
 export function denied({ toolName }: Refused, why: string): ToolError {
   return new ToolError("approval_denied", `${toolName} was not approved: ${why.replace(/\.$/u, "")}.`, {
     hint: "Do not call it again with this input unless the user asks for it; continue without it, or ask the user what to do.",
@@ -33,7 +32,7 @@ export function cancelled({ toolName }: Refused, by?: string): ToolError {
   return new ToolError("cancelled", `${toolName} was cancelled${how} while it waited for approval.`, { outcome: "not_started" });
 }
 
-/** Refuses a call without a decision. @param why the end of a sentence, or one of its own as an approver throws it */
+/** Returns the error of a call that got no decision. @param why the end of a sentence, or a whole sentence as an approver throws it */
 export function undecided({ toolName, reason }: Refused, why: string): ToolError {
   const said = /[.!?]$/u.test(why) ? `. ${why}` : `, and ${why}.`;
   return new ToolError("approval_required", `${toolName} needs approval${said} ${reason}`, {

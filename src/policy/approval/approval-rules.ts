@@ -1,10 +1,13 @@
-/** Which calls need approval: by the settings, by what the call does, and by a session's own rule. */
+/** Decides which calls need approval: by the settings, by what the call does, and by a session's own rule. */
 import type { SessionRule } from "../../core/approvals.ts";
 import { MAX_REMEMBERED_NAMES, nameMatcher, type NameMatcher } from "../permission.ts";
 
 type Rule = "never" | "always" | "none";
 
-/** The reasons that settings and tools give, which any process finds again; all others are those of a session's own rule. */
+/**
+ * Returns the reasons for asking that come from settings and tools, which every process can tell; any other reason comes from a session's own
+ * rule.
+ */
 function reasonsOfSettings(qualifiedName: string): { readonly destructive: string; readonly always: string } {
   return { destructive: `${qualifiedName} may destroy something.`, always: `The approval rules ask before ${qualifiedName} runs.` };
 }
@@ -18,7 +21,7 @@ export class ApprovalRules {
   readonly #never: NameMatcher | undefined;
   readonly #byName = new Map<string, Rule>();
   readonly #ofSessions = new Map<string, SessionRule>();
-  /** As `Approvals.mayAsk`, before a session has a rule of its own. */
+  /** See `Approvals.mayAsk`; does not include rules of sessions. */
   readonly mayAsk: boolean;
 
   /** @throws ToolError `invalid_argument` for a pattern that cannot be used */
@@ -28,13 +31,13 @@ export class ApprovalRules {
     this.#never = never === undefined ? undefined : nameMatcher(never, "never", { bareNames: "default" });
   }
 
-  /** As `Approvals.needed`. */
+  /** See `Approvals.needed`. */
   needed(qualifiedName: string, destructive: boolean, session?: { readonly id: string }): string | undefined {
     const rule = this.#always === undefined && this.#never === undefined ? "none" : this.#ruleFor(qualifiedName);
     if (rule === "never") return undefined;
     if (destructive) return reasonsOfSettings(qualifiedName).destructive;
     if (rule === "always") return reasonsOfSettings(qualifiedName).always;
-    // The id of a call's own session is minted when it is asked for, which few calls need.
+    // `session.id` is a getter that creates the id on first use, which few calls need
     return session === undefined || this.#ofSessions.size === 0 ? undefined : this.#ofSessions.get(session.id)?.(qualifiedName);
   }
 

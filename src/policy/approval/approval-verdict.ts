@@ -1,4 +1,4 @@
-/** Reads answers to approval questions: how far each reaches, and the rule that is made of it. */
+/** Reads answers to approval questions: the scope of each, and the rule that results from it. */
 import type { ApprovalRecord, ApprovalRule, ApprovalScope, NewApproval } from "../../core/approval-store.ts";
 import type { ApprovalVerdict, NewApprovalRule } from "../../core/approvals.ts";
 import type { ApprovalAnswer } from "../../core/ask.ts";
@@ -8,7 +8,7 @@ import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { nameMatcher } from "../permission.ts";
 
-/** An answer that was read: `scope` is undefined for a no. */
+/** An answer, parsed. `scope` is undefined if the answer was no. */
 export interface ReadVerdict {
   readonly scope: ApprovalScope | undefined;
   readonly rule: NewApprovalRule | undefined;
@@ -27,12 +27,12 @@ export function isAnswer(answer: unknown): answer is ApprovalAnswer {
   return answer === "deny" || (typeof answer === "string" && Object.hasOwn(SCOPES, answer));
 }
 
-/** An answer, for a message. */
+/** Describes an answer for a message. */
 export function describeAnswer(answer: unknown): string {
   return typeof answer === "string" ? JSON.stringify(answer.slice(0, 40)) : `of type ${answer === null ? "null" : typeof answer}`;
 }
 
-/** @throws ToolError `invalid_argument` for one that is none */
+/** @throws ToolError `invalid_argument` for an invalid answer */
 export function readVerdict({ answer, scope, rule, by }: ApprovalVerdict): ReadVerdict {
   if (by !== undefined && typeof by !== "string") throw wrong(`The "by" of an answer is a string, not ${typeof by}.`);
   if (scope !== undefined && !APPROVAL_SCOPES.includes(scope))
@@ -52,7 +52,7 @@ export interface RuleMaker {
   readonly now: number;
 }
 
-/** The rule that is made of an answer. Undefined where the answer is for one call. @throws ToolError `invalid_argument` */
+/** Returns the rule that results from an answer; undefined if the answer is for one call. @throws ToolError `invalid_argument` */
 export function ruleOfAnswer(question: NewApproval, verdict: ReadVerdict, maker: RuleMaker): ApprovalRule | undefined {
   const { scope, by, rule = {} } = verdict;
   const { toolName, sessionId, digest, definition, simulated } = question;
@@ -88,8 +88,8 @@ function createdBy(by: string | undefined): { readonly createdBy?: string } {
 }
 
 /**
- * Whether a rule answers a question. Rules of one input or one tool hold for the definition that was shown; checks of the model's provider are allowed
- * only by the rule of an input that has them.
+ * Whether a rule answers a question. Rules of one input or one tool apply only to the definition that was shown; safety checks of the model's
+ * provider are allowed only by a rule for that very input.
  */
 function ruleFits(rule: ApprovalRule, { toolName, sessionId, digest, definition, safetyChecks }: NewApproval): boolean {
   if (rule.digest === undefined && safetyChecks !== undefined) return false;
@@ -103,18 +103,18 @@ function matches(pattern: string, toolName: string): boolean {
   return nameMatcher([pattern], "pattern", { bareNames: "default" })(toolName) !== undefined;
 }
 
-/** The rule of some that answers a question. One that cannot be read answers none. */
+/** Returns the first rule that answers a question. A rule that cannot be read answers none. */
 export function answeringRule(rules: readonly ApprovalRule[], question: NewApproval): ApprovalRule | undefined {
   return rules.find((rule) => {
     try {
       return rule.damage === undefined && ruleFits(rule, question);
     } catch {
-      return false; // a pattern of a newer version
+      return false; // a pattern of a newer version of Haft
     }
   });
 }
 
-/** Whether an answer with this rule answers another open question, too. */
+/** Whether this rule, made of the answer to another question, answers an open question too. */
 export function alsoAnswers(rule: ApprovalRule, { id, status, ...other }: ApprovalRecord, answered: string): boolean {
   return status === "open" && id !== answered && ruleFits(rule, { id, ...other });
 }

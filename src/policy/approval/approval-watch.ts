@@ -1,4 +1,4 @@
-/** Looks for answers that other processes gave, and for previews that they want, while a question of this process is open. */
+/** While a question of this process is open, polls the store for answers from other processes and for previews they have requested. */
 import { APPROVAL_STATUSES, type ApprovalEnd, type ApprovalStatus, type ApprovalStore } from "../../core/approval-store.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
@@ -7,9 +7,9 @@ import type { Store } from "../../core/store.ts";
 import { NOT_FOLLOWED, type StoreChange, type StoreFollower } from "../../core/store-changes.ts";
 import { endOf, type PendingQuestion } from "./pending-question.ts";
 
-/** How often the store is asked. */
+/** How often the store is polled, in milliseconds. */
 const LOOK_MS = 500;
-/** Of so many questions at a time. */
+/** Maximum number of questions looked up in one query. */
 const IDS_AT_ONCE = 500;
 const ENDED: readonly ApprovalStatus[] = Object.freeze(APPROVAL_STATUSES.filter((status) => status !== "open"));
 
@@ -17,7 +17,7 @@ export interface ApprovalWatchOptions {
   readonly store: ApprovalStore;
   readonly follow: Store["follow"];
   readonly ports: Pick<Ports, "clock" | "log">;
-  /** The questions of this process, by id. */
+  /** The open questions of this process, by id. */
   readonly open: ReadonlyMap<string, PendingQuestion>;
   readonly onEnd: (end: ApprovalEnd) => void;
 }
@@ -30,14 +30,14 @@ export class ApprovalWatch {
   /** A hint arrived since the last look began. */
   #isBehind = false;
   #hasFailed = false;
-  /** They may take seconds, for which no answer waits. */
+  /** Previews may take seconds; answers do not wait for them. */
   #isPreviewing = false;
 
   constructor(options: ApprovalWatchOptions) {
     this.#options = options;
   }
 
-  /** A question is open. */
+  /** Starts polling, to be called when a question is open. */
   begin(): void {
     const { open, ports } = this.#options;
     if (open.size === 0 || this.#stop !== undefined || this.#looking) return;
@@ -78,7 +78,10 @@ export class ApprovalWatch {
     this.#follower = NOT_FOLLOWED;
   }
 
-  /** Resolves to the damage of an answer that cannot be read: its question continues to wait, and the others have theirs. */
+  /**
+   * Passes on the answers of other processes. Resolves to the damage of the first answer that cannot be read; its question stays open, the
+   * others are settled.
+   */
   async #findEnds(): Promise<string | undefined> {
     const { store, ports, open, onEnd } = this.#options;
     const ids = [...open.keys()];
@@ -94,14 +97,15 @@ export class ApprovalWatch {
     return damage;
   }
 
-  /** Never rejects: those who asked for a preview look for it for a while. */
+  /** Makes the previews that other processes requested. Never rejects: a process that gets no preview stops waiting after a while. */
   async #makePreviews(): Promise<void> {
     const { store, open } = this.#options;
     this.#isPreviewing = true;
     try {
       for (const id of await store.previewRequests()) {
         const pending = open.get(id);
-        if (pending !== undefined) await this.#makePreview(id, pending).catch((thrown: unknown) => this.#noPreview(thrown)); // the others are made
+        // the other previews are still made
+        if (pending !== undefined) await this.#makePreview(id, pending).catch((thrown: unknown) => this.#noPreview(thrown));
       }
     } catch (thrown: unknown) {
       this.#noPreview(thrown);
@@ -112,7 +116,7 @@ export class ApprovalWatch {
 
   async #makePreview(id: string, { request, asked: { digest } }: PendingQuestion): Promise<void> {
     const preview = (await request.preview?.()) ?? { available: false, reason: "the call has no session that could be branched" };
-    // A preview is plain JSON; its type says more.
+    // a preview is plain JSON, but its type is not assignable to JsonObject
     await this.#options.store.keepPreview({ id, digest, preview: preview as unknown as JsonObject });
   }
 
@@ -120,7 +124,7 @@ export class ApprovalWatch {
     this.#options.ports.log.debug(`A preview of a call that waits for approval was not made: ${describeThrown(thrown)}`);
   }
 
-  /** Once, until it goes well again. */
+  /** Logs a warning once per series of failures. */
   #warn(thrown: unknown): void {
     if (this.#hasFailed) return;
     this.#hasFailed = true;

@@ -1,4 +1,4 @@
-/** Puts a call to a person or a rule before it may run, and holds what was answered. */
+/** Asks a person or a rule for approval before a call may run, and keeps the answers. */
 import type { ApprovalPreview } from "../../core/approval-preview.ts";
 import type {
   AbandonedQuestions,
@@ -35,52 +35,55 @@ import { onAbort } from "../attempts/deadline.ts";
 import { endOf, noteOf, PendingQuestion } from "./pending-question.ts";
 import { KEPT_IN_STORE, StoredApprovals } from "./stored-approvals.ts";
 
-/** Which calls need a yes first, and which never do. */
+/** Which calls need approval first, and which never do. */
 export interface ApprovalSettings {
   /**
-   * Answers the questions. `"inbox"`: each waits until it is answered by `runtime.approvals`, by `haft approvals` or by another process over the
-   * same store. Left out = every call that needs approval ends with `approval_required`.
+   * Answers the questions. `"inbox"`: each question waits until it is answered by `runtime.approvals`, by `haft approvals` or by another
+   * process over the same store. If omitted, every call that needs approval ends with `approval_required`.
    */
   readonly approve?: Approver | "inbox";
-  /** Patterns over qualified names that are asked for besides destructive tools: `mail::*`, `*`. A name without `::` is one of the toolset `default`. */
+  /**
+   * Patterns over qualified names that need approval, in addition to destructive tools: `mail::*`, `*`. A name without `::` is in toolset
+   * `default`.
+   */
   readonly always?: readonly string[];
-  /** Patterns that are never asked for; wins over `always` and over destructive. */
+  /** Patterns of tools that never need approval; wins over `always` and over destructive. */
   readonly never?: readonly string[];
-  /** Longest wait for an answer, in milliseconds; without one by then the call is denied. 0 = wait. @default 0 */
+  /** Longest wait for an answer, in milliseconds; then the call is denied. 0 = no limit. @default 0 */
   readonly timeoutMs?: number;
 }
 
 const MAX_REASON_LENGTH = 500;
-/** So many questions are asked before old ones are looked for again. */
+/** Number of questions asked between two prunes of ended questions. */
 const ASKED_BETWEEN_PRUNES = 256;
-/** So many ended questions are kept: in memory, and in a store. */
+/** Maximum number of ended questions that are kept: in memory, and in a store. */
 const KEPT = { own: 1_000, store: KEPT_IN_STORE } as const;
 
-/** The approvals of one process, over a store that others may share. Any error on the way to an answer denies the call. */
+/** The approvals of one process, over a store that others may share. Any error while getting an answer denies the call. */
 export class ApprovalGate implements Approvals {
   readonly #approve: Approver | undefined;
-  /** A field, as every call looks at it. */
+  /** A field instead of a getter, since every call reads it. */
   mayAsk: boolean;
   readonly #rules: ApprovalRules;
   readonly #timeoutMs: number;
   readonly #ports: Ports;
   readonly #store: ApprovalStore;
-  /** Set where the questions are in this object alone. */
+  /** Set if no store was given and the questions are kept only in this object. */
   readonly #own: MemoryApprovals | undefined;
   readonly #inbox: StoredApprovals;
   readonly #watch: ApprovalWatch | undefined;
   readonly #grants = new ApprovalGrants();
-  /** By id, the oldest first. */
+  /** Open questions by id, oldest first. */
   readonly #open = new Map<string, PendingQuestion>();
   readonly #openIn = new Groups<string, PendingQuestion>();
   readonly #writes = new Set<Promise<unknown>>();
-  /** Settled once the rules of `allowAlways` are kept, or have failed. */
+  /** Settles once the rules of all `allowAlways` calls are stored, or have failed. */
   #ruleKept: Promise<unknown> = Promise.resolve();
-  /** By id, questions that are being left to another process, or to this one in another session. */
+  /** Questions, by id, that are being released to another process, or to another session of this one. */
   readonly #leaving = new Map<string, Promise<unknown>>();
   #asked = 0;
 
-  /** @param store keeps the questions. @default memory of its own. @throws ToolError `invalid_argument` */
+  /** @param store keeps the questions. @default a store in memory. @throws ToolError `invalid_argument` */
   constructor(settings: ApprovalSettings, ports: Ports, store?: Pick<Store, "approvals" | "follow">) {
     const { approve, timeoutMs = 0 } = settings;
     if (!Number.isFinite(timeoutMs) || timeoutMs < 0) {
@@ -172,7 +175,7 @@ export class ApprovalGate implements Approvals {
   }
 
   allowAlways(sessionId: string, toolName: string, definition?: string): void {
-    // Until the rule is kept, which can be listed and revoked: a second one would still allow the tool then.
+    // The grant ends once the rule is stored, which can be listed and revoked: a grant that stayed would outlast the rule's revocation.
     if (!this.#grants.allowAlways(sessionId, toolName, definition) || this.#grants.isSimulated(sessionId)) return;
     const rule = {
       id: this.#ports.ids.next("rule"),
@@ -217,13 +220,13 @@ export class ApprovalGate implements Approvals {
     return { id: approvalId(question), ...shown, digest: approvalDigest(question), askedAt, ...omitUndefined({ expiresAt }) };
   }
 
-  /** Noted, so that a process that takes the call up knows: the grant itself is known here only. */
+  /** Records the answer in the session's log for a process that resumes the call: the grant itself is known only here. */
   async #allowedBefore({ note }: ApprovalQuestion, { id, digest }: NewApproval, rule?: ApprovalRule): Promise<undefined> {
     const by = rule === undefined ? {} : { scope: rule.scope, ruleId: rule.id };
     await note?.({ type: "answer", id, digest, status: "allowed", ...by });
   }
 
-  /** Keeps the question, then puts it to the approver; without one only the answer counts that an earlier process got. */
+  /** Stores the question, then asks the approver. Without an approver, only an answer that an earlier process got counts. */
   async #put(question: ApprovalQuestion, asked: NewApproval): Promise<ToolError | undefined> {
     const approve = this.#approve;
     const { id, digest, expiresAt } = asked;
@@ -243,7 +246,7 @@ export class ApprovalGate implements Approvals {
     try {
       await question.note?.({ type: "ask", id, digest, ...omitUndefined({ expiresAt }) });
     } catch (thrown: unknown) {
-      if (kept.status === "open") this.#withdraw(pending); // its call ends with this error, and takes no answer
+      if (kept.status === "open") this.#withdraw(pending); // its call ends with this error and can no longer be answered
       throw thrown;
     }
     if (kept.status !== "open") return this.#conclude(question, kept);
@@ -275,11 +278,12 @@ export class ApprovalGate implements Approvals {
   }
 
   #expire(pending: PendingQuestion): Promise<void> {
-    const when = this.#timeoutMs > 0 ? `within ${this.#timeoutMs} ms` : "in time"; // the time-out of another process that asked it again
+    // without a timeout here: another process that asked the question again set one
+    const when = this.#timeoutMs > 0 ? `within ${this.#timeoutMs} ms` : "in time";
     return this.#end(pending, "expired", denied(pending.question, `no answer came ${when}`));
   }
 
-  /** Ends the question with an error of its own, unless it was answered first. */
+  /** Ends the question with an error, unless it was answered first. */
   #end(pending: PendingQuestion, status: ApprovalEnd["status"], error: ToolError): Promise<void> {
     const { id, digest } = pending.asked;
     const end = { id, digest, status, at: this.#ports.clock.wallTime(), byAsker: true } as const;
@@ -289,7 +293,7 @@ export class ApprovalGate implements Approvals {
     });
   }
 
-  /** The call has ended, or continues in another process: it does not wait for the store. */
+  /** Withdraws a question whose call has ended or continues in another process. Does not wait for the store. */
   #withdraw(pending: PendingQuestion): void {
     const { id, digest } = pending.asked;
     const end = { id, digest, status: "withdrawn", at: this.#ports.clock.wallTime() } as const;
@@ -304,7 +308,7 @@ export class ApprovalGate implements Approvals {
     this.#write(leaving);
   }
 
-  /** Another answer came first. */
+  /** Settles the question by the answer in the store, which came first. */
   async #follow(pending: PendingQuestion): Promise<void> {
     const kept = await this.#inbox.get(pending.asked.id);
     if (kept === undefined || kept.status === "open") pending.end({ status: "withdrawn" }, cancelled(pending.question));
@@ -314,11 +318,11 @@ export class ApprovalGate implements Approvals {
   #settleElsewhere(end: ApprovalEnd): void {
     const pending = this.#open.get(end.id);
     if (pending === undefined || pending.asked.digest !== end.digest) return;
-    if (end.status === "expired") return void this.#expire(pending); // the store may only have it as overdue yet
+    if (end.status === "expired") return void this.#expire(pending); // the store may only report it as overdue, and not have ended it yet
     this.#endWith(pending, end);
   }
 
-  /** Ends it with an answer. One to a simulation reaches further here only: its store has no rule of it. */
+  /** Ends the question with an answer. The scope of an answer to a simulation is kept only here: the store has no rule for it. */
   #endWith(pending: PendingQuestion, end: ApprovalEnd): void {
     const { asked, isForgotten, question } = pending;
     if (asked.simulated && !isForgotten) this.#grants.allowReached(asked, end.scope);
@@ -334,7 +338,7 @@ export class ApprovalGate implements Approvals {
     }
   }
 
-  /** The approver's answer, or the denial that its failure amounts to. */
+  /** Returns the approver's answer, or an error that denies the call if the approver failed. */
   async #answerOf({ question, request }: PendingQuestion, approve: Approver): Promise<ApprovalAnswer | ToolError> {
     try {
       const answer: unknown = await approve(request);
@@ -348,7 +352,7 @@ export class ApprovalGate implements Approvals {
     }
   }
 
-  /** An answer that was given to the question of an earlier process. */
+  /** Ends a question with the answer that an earlier process got. */
   #conclude(question: ApprovalQuestion, kept: ApprovalRecord): ToolError | undefined {
     const end = endOf(kept);
     void question.note?.(noteOf(kept, end));

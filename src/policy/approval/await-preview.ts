@@ -1,11 +1,14 @@
-/** Asks the process that waits for an answer what its call would change. */
+/** Asks the process that asked an approval question what its call would change, and waits for the reply. */
 import type { ApprovalPreview } from "../../core/approval-preview.ts";
 import type { ApprovalRecord, ApprovalStore } from "../../core/approval-store.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
 import { onAbort } from "../attempts/deadline.ts";
 
-/** How often it is looked for, and how often at most: the process looks for requests about twice a second, and its simulation has a limit of its own. */
+/**
+ * Interval of the polls in milliseconds, and their maximum number. The other process checks for requests about twice a second, and its
+ * simulation has its own limit.
+ */
 const LOOK_MS = 200;
 const MAX_LOOKS = 75;
 
@@ -15,7 +18,7 @@ export interface AwaitPreviewParts {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Resolves to why there is none where it cannot be had. */
+/** Waits for the preview. Resolves to the reason if there is none. */
 export async function awaitPreview({ id, digest, status, askedIn }: ApprovalRecord, parts: AwaitPreviewParts): Promise<ApprovalPreview> {
   const { store, clock, signal } = parts;
   const kept = await store.preview(id);
@@ -39,7 +42,8 @@ export function unavailable(reason: string): ApprovalPreview {
 function previewOf(kept: JsonObject): ApprovalPreview {
   const { available, reason, state, calls, writes } = kept;
   if (available === false) return unavailable(typeof reason === "string" ? reason : "it is not known why");
-  if ([state, calls, writes].every((part) => Array.isArray(part))) return kept as unknown as ApprovalPreview; // as a process of this version keeps it
+  // the form in which this version stores a preview
+  if ([state, calls, writes].every((part) => Array.isArray(part))) return kept as unknown as ApprovalPreview;
   return unavailable("another version of Haft made it");
 }
 

@@ -1,4 +1,4 @@
-/** One question between being asked and being settled, whichever way. */
+/** One question, from when it is asked until it is settled. */
 import type { ApprovalEnd, ApprovalRecord, NewApproval } from "../../core/approval-store.ts";
 import type { ApprovalNote, ApprovalQuestion } from "../../core/approvals.ts";
 import type { ApprovalRequest } from "../../core/ask.ts";
@@ -8,18 +8,18 @@ import type { ToolError } from "../../core/error.ts";
 export class PendingQuestion {
   readonly question: ApprovalQuestion;
   readonly asked: NewApproval;
-  /** Where its store keeps it. */
+  /** Position of the question in its store. */
   readonly position: number;
   readonly request: ApprovalRequest;
   readonly settlement: Promise<ToolError | undefined>;
-  /** Run once when the question is settled. */
+  /** Called once when the question is settled. */
   readonly cleanUps: (() => void)[] = [];
   settled = false;
-  /** The log of its session has it, or is about to have it. */
+  /** Whether the session's log contains the question, or is about to. */
   isNoted = false;
-  /** Its own approver has answered. */
+  /** Whether this process's approver has answered. */
   isAnswered = false;
-  /** Its session was forgotten: nothing can be allowed for good any more. */
+  /** Whether the session was forgotten: its answers can no longer allow more than one call. */
   isForgotten = false;
   readonly #resolve: (error: ToolError | undefined) => void;
   readonly #withdrawal = new AbortController();
@@ -35,7 +35,7 @@ export class PendingQuestion {
     this.#resolve = resolve;
   }
 
-  /** Ends it once: its call continues, and the approver is notified that no answer is wanted, unless it has given one. */
+  /** Settles the question once, so that its call continues. Aborts the approver's signal unless the approver has answered. */
   end(end: QuestionEnd, error: ToolError | undefined): void {
     if (this.settled) return;
     this.settled = true;
@@ -46,16 +46,15 @@ export class PendingQuestion {
   }
 }
 
-/** The end of a question. */
 export type QuestionEnd = Pick<ApprovalEnd, "status" | "scope" | "ruleId" | "by">;
 
-/** The end of a question, for the log of its session. */
+/** Returns the end of a question, as recorded in its session's log. */
 export function noteOf({ id, digest }: Pick<NewApproval, "id" | "digest">, end: QuestionEnd): ApprovalNote {
   const { status, scope, ruleId, by } = end;
   return { type: "answer", id, digest, status, ...omitUndefined({ scope, ruleId, by }) };
 }
 
-/** The end of a kept question, which is not open. */
+/** Returns the end of a stored question. One that is still open counts as withdrawn. */
 export function endOf({ id, digest, status, scope, ruleId, answeredBy, answeredAt, askedAt }: ApprovalRecord): ApprovalEnd {
   const ended = status === "open" ? "withdrawn" : status;
   return { id, digest, status: ended, at: answeredAt ?? askedAt, ...omitUndefined({ scope, ruleId, by: answeredBy }) };

@@ -1,4 +1,4 @@
-/** The inbox: questions of all processes that share a store, read and answered from any of them. */
+/** The inbox: questions of all processes that share a store, which any of them can read and answer. */
 import { quoted } from "../../core/base/wording.ts";
 import type { ApprovalPreview } from "../../core/approval-preview.ts";
 import type {
@@ -24,7 +24,7 @@ import { nameMatcher } from "../permission.ts";
 
 const DEFAULT_LIMIT = 100;
 const PAGE = 1_000;
-/** So many ended questions are kept in a store. */
+/** Maximum number of ended questions kept in a store. */
 export const KEPT_IN_STORE = 10_000;
 const LIST: OptionNames<ListApprovalsOptions> = {
   status: ["array", "string"],
@@ -44,7 +44,7 @@ const DECISION: OptionNames<ApprovalDecision & { readonly id: string; readonly c
 };
 const MANY: OptionNames<ManyApprovals> = { ...VERDICT, sessionId: "string", tool: "string", upTo: true };
 
-/** The parts that stored approvals are made of. */
+/** Options of `StoredApprovals`. */
 export interface StoredApprovalsOptions {
   readonly store: ApprovalStore;
   /** Clock and ids, for tests. @default those of the system */
@@ -54,16 +54,16 @@ export interface StoredApprovalsOptions {
 }
 
 /**
- * The approvals of a store, for a program that asks none itself: a page, a command, another service.
+ * The approvals of a store, for a program that does not ask any itself: a web page, a command, another service.
  *
- * A runtime over the same store has them as `runtime.approvals`.
+ * A runtime over the same store has the same object as `runtime.approvals`.
  */
 export class StoredApprovals implements ApprovalInbox {
   readonly #store: ApprovalStore;
   readonly #ports: Pick<Ports, "clock" | "ids">;
   readonly #onEnd: ((end: ApprovalEnd) => void) | undefined;
 
-  /** @throws ToolError `invalid_argument` for an option that is none */
+  /** @throws ToolError `invalid_argument` for an unknown option */
   constructor(options: StoredApprovalsOptions) {
     checkKnownKeys(options, { store: "object", ports: "object", onEnd: "function" }, "new StoredApprovals()");
     const { store, ports = systemPorts, onEnd } = options;
@@ -111,7 +111,8 @@ export class StoredApprovals implements ApprovalInbox {
     const meant = (await this.open(sessionId)).filter(
       ({ position, toolName }) => position <= upTo && (matches === undefined || matches(toolName) !== undefined),
     );
-    for (const record of meant) ruleOfAnswer(record, verdict, { id: "", now: this.#now }); // a rule that does not fit all of them answers none
+    // throws, before anything is answered, if the rule does not match every question
+    for (const record of meant) ruleOfAnswer(record, verdict, { id: "", now: this.#now });
     const ids: string[] = [];
     for (const record of meant) ids.push(...(await this.#end(record, verdict)));
     const records: ApprovalRecord[] = [];
@@ -140,7 +141,7 @@ export class StoredApprovals implements ApprovalInbox {
     return this.#store.removeRule(id);
   }
 
-  /** All open questions that can be answered, of a session or of all. */
+  /** Returns all open questions that can be answered, of one session or of all. */
   async open(sessionId?: string): Promise<readonly ApprovalRecord[]> {
     const open: ApprovalRecord[] = [];
     for await (const record of this.#each(this.#query({ status: "open", ...omitUndefined({ sessionId }) })))
@@ -148,7 +149,7 @@ export class StoredApprovals implements ApprovalInbox {
     return open;
   }
 
-  /** The questions that a decision may mean. */
+  /** Returns the questions that a decision may refer to. */
   async #asked(decision: ApprovalDecision): Promise<readonly ApprovalRecord[]> {
     const [name, key] = "id" in decision ? (["id", decision.id] as const) : (["callId", decision.callId] as const);
     if (typeof key !== "string")
@@ -157,13 +158,16 @@ export class StoredApprovals implements ApprovalInbox {
     return this.#list({ ...query, ...(name === "id" ? { ids: [key] } : {}) });
   }
 
-  /** Answers a question, and with it the others that the answer fits. Resolves to the ids of those; none where another answer came first. */
+  /**
+   * Answers a question and all others that the resulting rule matches. Resolves to the ids of the answered questions; empty if another answer
+   * came first.
+   */
   async #end(record: ApprovalRecord, verdict: ReadVerdict): Promise<readonly string[]> {
     const { scope, by } = verdict;
     const rule = ruleOfAnswer(record, verdict, this.#maker());
     const { id, digest } = record;
     const status = scope === undefined ? "denied" : "allowed";
-    const kept = record.simulated ? undefined : rule; // a simulation leaves no rule: the process that asks keeps how far the answer reaches
+    const kept = record.simulated ? undefined : rule; // a simulation stores no rule: the process that asked keeps the scope of the answer
     const end = { id, digest, status, at: this.#now, ...omitUndefined({ scope, by, rule: kept, ruleId: kept?.id }) } as const;
     if (!(await this.#store.end(end))) return [];
     this.#onEnd?.(end);
@@ -183,7 +187,7 @@ export class StoredApprovals implements ApprovalInbox {
     return ended;
   }
 
-  /** Of the open questions that no process waits for, those are withdrawn first whose session no store has: nothing will take up their call. */
+  /** Lists questions. First withdraws those that no process waits for and whose session is in no store: their calls will never be resumed. */
   async #list(query: StoredApprovalQuery): Promise<readonly ApprovalRecord[]> {
     const records = await this.#store.list(query);
     if (!records.some(({ status, askedIn }) => status === "open" && askedIn === undefined)) return records;

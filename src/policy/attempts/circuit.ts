@@ -1,19 +1,22 @@
-/** Stops calling what keeps failing, and tries it out with a few calls before trusting it again. */
+/** Stops calls to a failing dependency, and probes it with a few calls before closing again. */
 import { ToolError } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import type { Clock } from "../../core/ports.ts";
 
-/** When calls of a toolset that keeps failing are refused for a while. */
+/** When calls of a failing toolset are refused for a while. */
 export interface CircuitSettings {
   /** Failures within the window that open the circuit. Integer ≥ 1. @default 5 */
   readonly failures?: number;
-  /** How far back failures count, in milliseconds; kept in tenths, so up to a tenth less. @default 60_000 */
+  /** How far back failures count, in milliseconds; counted in tenths of the window, so up to a tenth less. @default 60_000 */
   readonly windowMs?: number;
   /** How long an open circuit refuses calls before it lets a probe through, in milliseconds. @default 30_000 */
   readonly openMs?: number;
-  /** How many calls at a time try out a half-open circuit; as many must succeed to close it. Integer ≥ 1. @default 1 */
+  /** How many calls at a time probe a half-open circuit; as many must succeed to close it. Integer ≥ 1. @default 1 */
   readonly probes?: number;
-  /** Open only when at least this share of the calls in the window failed, from 0 to 1; or all for half a second, 20 at least. @default 0.5 */
+  /**
+   * Minimum share of failed calls in the window, from 0 to 1, for the circuit to open; ignored if all calls failed for half a second, at least
+   * 20. @default 0.5
+   */
   readonly minimumRate?: number;
 }
 
@@ -21,18 +24,18 @@ export type CircuitState = "open" | "half-open" | "closed";
 export type CircuitOutcome = "success" | "failure" | "ignored";
 
 const BUCKETS = 10;
-/** So many failures in a row, over this time at least, open a circuit however many calls of its window succeeded before. */
+/** This many failures in a row, over at least this long, open a circuit even if many calls of the window succeeded before. */
 const STREAK = 20;
 const STREAK_MS = 500;
 const MAX_CAUSES = 5;
 
 /**
- * Guards one dependency.
+ * A circuit breaker for one dependency.
  *
- * Failures are counted in a rolling window, so successes in between do not hide them. What was busy and well until it went down would count as well
- * for half a window: 20 failures in a row, or `failures` of them where that is more, open the circuit as well, once they go on for half a second. Every call that was
- * admitted must be recorded once; a probe that is not recorded within `openMs` is given up for another.
- * While open, what earlier calls report is ignored; while half-open it counts like a probe's.
+ * Failures are counted in a rolling window, so successes in between do not hide them. But a busy dependency that was healthy until it went
+ * down would stay below `minimumRate` for half a window; therefore 20 failures in a row (`failures` if that is more) over at least half a
+ * second open the circuit too. Every admitted call must be recorded once; a probe that is not recorded within `openMs` is replaced by another.
+ * While open, the outcomes of earlier calls are ignored; while half-open, they count like those of probes.
  */
 export class Circuit {
   readonly #clock: Clock;
@@ -42,18 +45,18 @@ export class Circuit {
   readonly #openMs: number;
   readonly #probes: number;
   readonly #bucketMs: number;
-  /** Per tenth of the window; the totals below are their sums. */
+  /** Counts per tenth of the window; the totals below are their sums. */
   readonly #failureBuckets = Array.from({ length: BUCKETS }, () => 0);
   readonly #successBuckets = Array.from({ length: BUCKETS }, () => 0);
   #failures = 0;
   #successes = 0;
-  /** Failures since the latest success, and when the first of them was. */
+  /** Number of failures since the latest success, and the time of the first of them. */
   #streak = 0;
   #streakAt = 0;
   #bucket = 0;
   #bucketEndsAt: number;
   #state: CircuitState = "closed";
-  /** When an open circuit lets a probe through, or a half-open one gives up the probes that are out. */
+  /** When an open circuit admits a probe, or a half-open one replaces the probes that are still running. */
   #nextProbeAt = 0;
   #probesLeft = 0;
   #probesToPass = 0;
@@ -73,22 +76,22 @@ export class Circuit {
     this.#bucketEndsAt = clock.now() + this.#bucketMs;
   }
 
-  /** The state as of the last call; an open circuit turns half-open when the next call asks after its time. */
+  /** The state as of the last call. An open circuit turns half-open only when a call asks to be admitted after `openMs`. */
   get state(): CircuitState {
     return this.#state;
   }
 
-  /** Asks to call: 0 = go; otherwise the milliseconds until it is worth asking again, at least 1. */
+  /** Admits a call or not: 0 = admitted; otherwise the milliseconds to wait before asking again, at least 1. */
   admit(): number {
     return this.#state === "closed" ? 0 : this.#admitProbe();
   }
 
-  /** The failures that opened the circuit, at most five, the latest last. */
+  /** The failures that opened the circuit, at most five, latest last. */
   get causes(): readonly string[] {
     return [...this.#causes];
   }
 
-  /** Names a failure that is about to be recorded. */
+  /** Notes the message of a failure that is about to be recorded. */
   noteCause(cause: string): void {
     if (this.#state === "open") return;
     this.#causes.push(cause);
@@ -96,9 +99,9 @@ export class Circuit {
   }
 
   /**
-   * Tells how an admitted call ended.
+   * Records how an admitted call ended.
    *
-   * @param now of a success, the time that its attempt began will do: it counts as long as the failures recorded before it
+   * @param now for a success, may be the time its attempt began: it still counts in the current bucket of the window
    */
   record(outcome: CircuitOutcome, now: number = this.#clock.now()): void {
     if (this.#state === "closed") {
@@ -125,7 +128,7 @@ export class Circuit {
     if (isDown || rate >= this.#minimumRate) this.#open(now);
   }
 
-  /** Moves to the bucket of `now`, forgetting those that left the window. */
+  /** Moves to the bucket of `now` and drops the buckets that left the window. */
   #roll(now: number): void {
     const steps = Math.floor((now - this.#bucketEndsAt) / this.#bucketMs) + 1;
     this.#bucketEndsAt += steps * this.#bucketMs;
@@ -184,23 +187,23 @@ export class Circuit {
   }
 }
 
-/** Codes that say that a dependency is unhealthy, wherever they were thrown. */
+/** Error codes that show an unhealthy dependency, no matter where the error was thrown. */
 const UNWELL: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["timeout", "network_error", "rate_limited", "unavailable"]);
 
 /**
- * The evidence of a call's end about the health of what its tool depends on.
+ * Returns what the end of a call says about the health of its tool's dependency.
  *
- * Timeouts, failed connections, rate limits and answers of a server that is broken are failures. Any other error, also an exception
- * that says nothing of its kind, may be about this one call, and says nothing about the next.
+ * Timeouts, failed connections, rate limits and errors of a broken server are failures. Any other error, including an exception of unknown
+ * kind, may be about this one call and is ignored.
  *
- * @param serverFailed the error is the answer of a server that is broken, such as HTTP 500
+ * @param serverFailed whether the error is the response of a broken server, such as HTTP 500
  */
 export function circuitOutcome(error: ToolError | undefined, serverFailed: boolean): CircuitOutcome {
   if (error === undefined) return "success";
   return serverFailed || UNWELL.has(error.code) ? "failure" : "ignored";
 }
 
-/** The settings with their defaults. @throws ToolError `invalid_argument` */
+/** Returns the settings with their defaults. @throws ToolError `invalid_argument` */
 export function circuitSettings(settings: CircuitSettings): Required<CircuitSettings> {
   const { failures = 5, probes = 1, openMs = 30_000, windowMs = 60_000, minimumRate = 0.5 } = settings;
   return {

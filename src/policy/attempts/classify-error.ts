@@ -1,4 +1,4 @@
-/** Reads what a handler threw: what kind of failure it is, and whether trying again may help. */
+/** Classifies what a handler threw: the kind of failure, and whether a retry may help. */
 import { MAX_MESSAGE_LENGTH, ToolError, describeThrown, isToolError, type ToolErrorOptions } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import { readRetryAfter } from "../../core/retry-after.ts";
@@ -15,12 +15,12 @@ const MAX_CAUSES = 5;
 /**
  * Makes a ToolError of any thrown value; never throws, whatever the value's getters do.
  *
- * A ToolError comes back unchanged: the thrower decides. Otherwise the value and up to four of its causes are
- * asked, in this order: an abort or timeout error by name, a Node or undici error by its own `code`, an HTTP
- * error by `status` with its Retry-After. Any other error is judged by the words in its message.
+ * A ToolError is returned unchanged: the thrower decides. Otherwise the value and up to four of its causes are checked, in this order: an
+ * abort or timeout error by name, a Node or undici error by its own `code`, an HTTP error by `status`, with its Retry-After header. Any other
+ * error is judged by the words in its message.
  *
- * The outcome is always `unknown`, even where a connection was refused: the handler may have had its effect
- * before it failed. Only a thrower who knows that nothing happened can say so, with a ToolError.
+ * The outcome is always `unknown`, even if a connection was refused: the handler may have had its effect before it failed. Only a thrower who
+ * knows that nothing happened can say so, with a ToolError.
  */
 export function classifyError(thrown: unknown): ToolError {
   if (isToolError(thrown)) return thrown;
@@ -34,12 +34,12 @@ export function classifyError(thrown: unknown): ToolError {
   return build(byWords(thrown) ?? { code: "execution_failed" }, thrown, thrown);
 }
 
-/** A promise that was thrown and rejects is awaited by no one: without this it would end the process. */
+/** Handles the rejection of a promise that was thrown: unhandled, it would end the process. */
 function quieten(thrown: unknown): void {
   try {
     if (thrown instanceof Promise) void Promise.prototype.then.call(thrown, undefined, () => undefined);
   } catch {
-    // Not a promise after all: nothing to quieten.
+    // not a real promise: there is no rejection to handle
   }
 }
 
@@ -50,7 +50,7 @@ function byName(link: unknown): Finding | undefined {
   return undefined;
 }
 
-/** Errors of a connection that was lost, or never made. */
+/** Errors of a connection that was lost or never made. */
 const CONNECTION_FAILED: ReadonlySet<string> = words(
   "ECONNREFUSED ENOTFOUND EAI_AGAIN UND_ERR_CONNECT_TIMEOUT ECONNRESET ECONNABORTED EPIPE ETIMEDOUT ESOCKETTIMEDOUT " +
     "EHOSTUNREACH EHOSTDOWN ENETUNREACH ENETDOWN ENETRESET ERR_STREAM_PREMATURE_CLOSE UND_ERR_SOCKET " +
@@ -70,7 +70,7 @@ function bySystemCode(link: unknown): Finding | undefined {
 const ACCESS_REFUSED: ReadonlySet<string> = new Set(["EACCES", "EPERM", "ERR_ACCESS_DENIED"]);
 const REFUSED: Finding = { code: "permission_denied", retryable: false };
 
-/** Answers that ask for another try. 529 is what some model providers answer when they are overloaded. */
+/** HTTP status codes that suggest a retry. 529 is what some model providers answer when they are overloaded. */
 const TEMPORARY_STATUS: ReadonlyMap<number, ErrorCode> = new Map<number, ErrorCode>([
   [408, "timeout"],
   [425, "network_error"],
@@ -87,7 +87,7 @@ function byStatus(link: unknown): Finding | undefined {
   if (status === undefined) return undefined;
   if (status === 401 || status === 403) return REFUSED;
   const code = TEMPORARY_STATUS.get(status);
-  // Any other refusal is final, whatever words its message uses; a plain 500 is judged by its words.
+  // any other 4xx is final, whatever its message says; a 5xx that is not in the table is judged by its message
   if (code === undefined) return status < 500 ? { code: "execution_failed", retryable: false } : undefined;
   const retryAfterMs = retryAfter(readField(link, "headers")) ?? retryAfter(readField(response, "headers"));
   return retryAfterMs === undefined ? { code } : { code, retryAfterMs };
@@ -98,10 +98,10 @@ function statusOf(holder: unknown): number | undefined {
   return typeof status === "number" && status >= 400 && status <= 599 ? status : undefined;
 }
 
-/** Answers from 500 on that refuse this one request: it is the request that is at fault, not the server. */
+/** 5xx status codes that are about this one request: the request is at fault, not the server. */
 const REFUSALS: ReadonlySet<number> = new Set([501, 505]);
 
-/** True where the error, or what caused it, is the HTTP answer of a server that is broken. */
+/** True if the error or one of its causes is the HTTP response of a broken server. */
 export function isServerFailure(error: ToolError): boolean {
   let link: unknown = error;
   for (let depth = 0; depth <= MAX_CAUSES && link !== undefined && link !== null; depth++) {
@@ -116,7 +116,7 @@ function retryAfter(headers: unknown): number | undefined {
   return readRetryAfter((name) => readHeader(headers, name));
 }
 
-/** The header by its lower-case name, of a `Headers` object or of a plain one in the usual spellings. */
+/** Returns a header, given its lower-case name, from a `Headers` object or a plain object in the usual spellings. */
 function readHeader(headers: unknown, name: string): string | undefined {
   const spelled = name.replace(/(^|-)[a-z]/g, (start) => start.toUpperCase());
   const value = callGet(headers, name) ?? readOwnField(headers, name) ?? readOwnField(headers, spelled);
@@ -134,7 +134,7 @@ function callGet(headers: unknown, name: string): unknown {
   }
 }
 
-/** Words in the messages of exceptions that carry no better information. The first one found decides. */
+/** Words in the messages of exceptions that carry no better information. The first match decides. */
 const WORDS: readonly (readonly [string, ErrorCode])[] = [
   ["rate limit", "rate_limited"],
   ["timeout", "timeout"],
@@ -143,7 +143,7 @@ const WORDS: readonly (readonly [string, ErrorCode])[] = [
   ["temporary", "execution_failed"],
   ["try again", "execution_failed"],
 ];
-/** Mistakes in the handler's code: `reading 'connection'` is no lost connection. */
+/** Mistakes in the handler's code: a message such as `reading 'connection'` is not about a lost connection. */
 const MISTAKES: ReadonlySet<unknown> = new Set(["TypeError", "ReferenceError", "SyntaxError", "RangeError"]);
 
 function byWords(thrown: unknown): Finding | undefined {
@@ -163,7 +163,7 @@ function build(finding: Finding, thrown: unknown, link: unknown): ToolError {
   );
 }
 
-/** The message, or the system code where there is none, as with the errors of several addresses tried at once. */
+/** Returns the message, or the system code if the message is empty, as for connection attempts to several addresses. */
 function describe(thrown: unknown): string {
   const code = readOwnField(thrown, "code");
   return typeof code === "string" && readField(thrown, "message") === "" ? code : describeThrown(thrown);

@@ -1,36 +1,36 @@
-/** One wait on the outside world that ends on time: by itself, by its deadline, or by cancellation. */
+/** Waits on the outside world that end on time: when the work settles, at a deadline, or by cancellation. */
 import type { ToolError } from "../../core/error.ts";
 import type { Clock, Expiring, Timer } from "../../core/ports.ts";
 
 /** Something that waits for one thing at a time and can be cancelled. */
 export interface Interruptible {
   readonly clock: Clock;
-  /** The wait that is under way. */
+  /** The current wait. */
   wait: Interrupt | undefined;
-  /** Why it was cancelled; what every wait from then on ends with, at once. */
+  /** The reason of the cancellation; every later wait ends with it at once. */
   readonly cancelled?: ToolError | undefined;
 }
 
 export interface Interrupt {
-  /** Ends the wait with this error, unless it is over. */
+  /** Ends the wait with this error, unless it has ended. */
   interrupt(error: ToolError): void;
-  /** Moves its deadline, a time on the clock, where the outcome lets it; `Infinity` = none. */
+  /** Moves the deadline, a time on the clock, if `moveTo` of the outcome accepts it; `Infinity` = none. */
   endAt(endsAt: number): void;
 }
 
-/** The outcome of a wait. Each of `value`, `thrown` and `ended` may throw, which rejects the wait, or return a promise, which the wait then follows. */
+/** How a wait ends. Each of `value`, `thrown` and `ended` may throw, which rejects the wait, or return a promise, which the wait then follows. */
 export interface WaitOutcome<T, R> {
   /** The work fulfilled. */
   value(value: T): R | Promise<R>;
   /** The work rejected. */
   thrown(thrown: unknown): R | Promise<R>;
-  /** The work was given up: its time was up, or it was cancelled. */
+  /** The wait ended before the work: by its deadline or by cancellation. */
   ended(error: ToolError): R | Promise<R>;
-  /** Makes the error when the deadline passes. */
+  /** Creates the error when the deadline passes. */
   late(): ToolError;
-  /** Takes note that the deadline is another; false, or left out, where it stays as it is. */
+  /** Called with a new deadline; returning false, or leaving this out, keeps the old one. */
   moveTo?(endsAt: number): boolean;
-  /** Used after `ended`: called once when the work settles after all. Of the wait, only this is kept until then. */
+  /** Called after `ended`; the returned object is notified once when the work settles after all. It is all that is kept of the wait until then. */
   whenLate?(): LateEnd | undefined;
 }
 
@@ -46,15 +46,15 @@ export interface Settling<R> {
 }
 
 export interface WaitTimes<R> {
-  /** On the clock of `now()`; `Infinity` = no deadline. */
+  /** The deadline on the clock of `now()`; `Infinity` = none. */
   readonly endsAt: number;
-  /** The time of the clock. */
+  /** The current time of the clock. */
   readonly now: number;
-  /** Settles with the wait, unless it was settled before. @default a new one */
+  /** The promise to settle with the wait, unless it was settled before. @default a new one */
   readonly ending?: Settling<R>;
 }
 
-/** True for what `await` waits for. Throws where looking at `then` does. */
+/** True for a thenable, as `await` defines it. Throws if reading `then` throws. */
 export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
   return (
     ((typeof value === "object" && value !== null) || typeof value === "function") && "then" in value && typeof value.then === "function"
@@ -64,8 +64,7 @@ export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
 /**
  * Waits for `work`, at most until `endsAt` or until `target.wait` is interrupted, whichever is first.
  *
- * Leaves no timer behind. The end of the work after the wait can no longer be seen, except by
- * `whenLate`: a late rejection is not an unhandled one.
+ * Leaves no timer behind. If the work settles after the wait, only `whenLate` is notified; a late rejection is not an unhandled one.
  */
 export function settleWithin<T, R>(
   target: Interruptible,
@@ -82,7 +81,7 @@ export function settleWithin<T, R>(
   return ending.promise;
 }
 
-/** As `await` does it: a promise that was tampered with neither throws here nor calls back at once or twice. */
+/** Subscribes as `await` does: a promise that was tampered with cannot throw here, nor call back synchronously or twice. */
 function follow<T, R>(work: PromiseLike<T>, wait: Wait<T, R>): void {
   try {
     void Promise.prototype.then.call(
@@ -95,10 +94,10 @@ function follow<T, R>(work: PromiseLike<T>, wait: Wait<T, R>): void {
   }
 }
 
-/** The wait of one `settleWithin`; ends once, and then holds on to nothing: work that never settles keeps it for good. */
+/** The wait of one `settleWithin`. Drops its references when it ends, since work that never settles keeps the wait in memory for good. */
 class Wait<T, R> implements Interrupt, Expiring {
   #target: Interruptible | undefined;
-  /** Undefined once it is over. */
+  /** undefined once the wait has ended. */
   #outcome: WaitOutcome<T, R> | undefined;
   #ending: Settling<R> | undefined;
   #timer: Timer | undefined = undefined;
@@ -126,7 +125,7 @@ class Wait<T, R> implements Interrupt, Expiring {
     this.#timer = clock.expiry === undefined ? timerOf(this, Math.max(0, endsAt - now), clock) : clock.expiry(this, endsAt);
   }
 
-  /** Its deadline has come. */
+  /** Called at the deadline. */
   expire(): void {
     if (this.#outcome !== undefined) this.interrupt(this.#outcome.late());
   }
@@ -177,12 +176,15 @@ class Wait<T, R> implements Interrupt, Expiring {
   }
 }
 
-/** On a clock that has no timers for objects. */
+/** Makes a timer on a clock without `expiry`. */
 function timerOf(target: Expiring, delayMs: number, clock: Clock): Timer {
   return { cancel: clock.timer(() => target.expire(), delayMs) };
 }
 
-/** A promise is followed rather than taken over: until it settles, the wait can still be settled otherwise. */
+/**
+ * Settles `ending` with `end`. A promise is subscribed to rather than passed to `resolve`, so that `ending` can still be settled otherwise
+ * until then.
+ */
 function settle<R>(ending: Settling<R> | undefined, end: R | Promise<R>): void {
   if (end instanceof Promise) void end.then(ending?.resolve, ending?.reject);
   else ending?.resolve(end);
@@ -191,12 +193,12 @@ function settle<R>(ending: Settling<R> | undefined, end: R | Promise<R>): void {
 export type Waited<T> = { readonly value: T } | { readonly thrown: unknown } | { readonly ended: ToolError };
 
 export interface WaitOptions {
-  /** On the clock of `now()`; `Infinity` = no deadline. */
+  /** The deadline on the clock of `now()`; `Infinity` = none. */
   readonly endsAt: number;
   readonly late: () => ToolError;
 }
 
-/** `settleWithin` for callers that prefer to inspect the outcome. Never rejects. */
+/** `settleWithin` for callers that inspect the outcome themselves. Never rejects. */
 export function waitFor<T>(target: Interruptible, work: PromiseLike<T>, options: WaitOptions): Promise<Waited<T>> {
   const outcome: WaitOutcome<T, Waited<T>> = {
     value: (value) => ({ value }),
@@ -226,7 +228,7 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
 const LISTENERS = new WeakMap<EventTarget, Set<() => void>>();
 
 function notifyAll(event: Event): void {
-  const signal = event.target; // Node.js tells the current target to the first listener alone
+  const signal = event.target; // Node.js sets currentTarget only for the first listener
   if (signal === null) return;
   const listeners = LISTENERS.get(signal);
   LISTENERS.delete(signal);

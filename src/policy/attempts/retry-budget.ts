@@ -1,26 +1,26 @@
-/** Keeps retries a small share of the requests, so that they never become the load that keeps a service down. */
+/** Limits retries to a small share of the requests, so that retries do not keep an overloaded service down. */
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 
 export interface RetryBudgetOptions {
   readonly clock: Clock;
-  /** Most retries per request. @default 0.1 */
+  /** Maximum number of retries per request. @default 0.1 */
   readonly ratio?: number;
-  /** Retries that are allowed however few requests there were, so that a single call can use its attempts. @default 10 */
+  /** Number of retries that are always allowed, so that a single call can use its attempts even if there were few requests. @default 10 */
   readonly reserve?: number;
-  /** In this time half of what was counted is forgotten. @default 30_000 */
+  /** Half-life of the counts, in milliseconds. @default 30_000 */
   readonly windowMs?: number;
 }
 
-/** Counts this fresh are not worth a new weight. */
+/** The counts are decayed at most this many times per window. */
 const STEPS_PER_WINDOW = 64;
 
 /**
- * The retries that all calls of one dependency share.
+ * The retry budget that all calls of one dependency share.
  *
- * Requests and retries are two counts that fade at the same pace; a retry is granted while the retries stay
- * within `ratio` of the requests, or within `reserve`. So a dependency that always fails sees at most
- * `1 + ratio` attempts a request once there are more than `reserve / ratio` requests. O(1) in time and memory.
+ * Requests and retries are two counts that decay at the same rate; a retry is granted while the retries stay within `ratio` of the requests,
+ * or within `reserve`. So a dependency that always fails gets at most `1 + ratio` attempts per request once there are more than `reserve /
+ * ratio` requests. O(1) in time and memory.
  */
 export class RetryBudget {
   readonly #clock: Clock;
@@ -28,7 +28,7 @@ export class RetryBudget {
   readonly #reserve: number;
   readonly #windowMs: number;
   readonly #stepMs: number;
-  /** First attempts of calls: add one for each. Their age is that of the last fading, which makes them older than they are, never younger. */
+  /** First attempts of calls: the caller adds one for each. They are dated by the last decay, so they seem older than they are, never younger. */
   requests = 0;
   #retries = 0;
   #weighedAt: number;
@@ -43,7 +43,7 @@ export class RetryBudget {
     this.#weighedAt = options.clock.now();
   }
 
-  /** Takes one retry out of the budget; false when there is none left. */
+  /** Takes one retry out of the budget; false if none is left. */
   tryRetry(): boolean {
     this.#fade();
     if (this.#retries + 1 > this.#most()) return false;
@@ -52,8 +52,8 @@ export class RetryBudget {
   }
 
   /**
-   * Counts a retry that is made anyway: a call within another that is tried again. Beyond twice of what is allowed none is counted, so that
-   * one call with many inside takes the retries of others for no longer than `windowMs`.
+   * Counts a retry that is made in any case: a nested call that is tried again. Counts at most twice what is allowed, so that one call with
+   * many nested calls uses up the retries of others for no longer than `windowMs`.
    */
   noteRetry(): void {
     this.#fade();

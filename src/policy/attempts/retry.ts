@@ -1,18 +1,18 @@
-/** Whether a failed attempt may be repeated, and after how long. */
+/** Decides whether a failed attempt may be repeated, and after how long. */
 import { checkNumber } from "../../core/base/number-bounds.ts";
 import { checkMs } from "../../core/call-settings.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Random } from "../../core/ports.ts";
 
-/** How often a call is tried, and how long is waited between. */
+/** How often a call is tried, and how long to wait between attempts. */
 export interface RetrySettings {
   /** Wait before the second attempt, in milliseconds. @default 1_000 */
   readonly delayMs?: number;
   /** The factor by which each wait is multiplied to get the next. @default 2 */
   readonly factor?: number;
-  /** Longest wait between two attempts, in milliseconds; only the error itself may ask for more. @default 10_000 */
+  /** Longest wait between two attempts, in milliseconds; only the error's `retryAfterMs` may exceed it. @default 10_000 */
   readonly maxDelayMs?: number;
-  /** Spread the waits, so that callers that failed together do not come back together. @default true */
+  /** Whether to randomize the waits, so that callers that failed together do not retry together. @default true */
   readonly jitter?: boolean;
 }
 
@@ -21,13 +21,13 @@ export interface RetryQuestion {
   /** The attempt that has just ended; the first is 1. */
   readonly attempt: number;
   readonly maxAttempts: number;
-  /** The call's effects allow a repeat although an earlier attempt may have had its effect. */
+  /** Whether the call's effects allow a repeat even if an earlier attempt may have taken effect. */
   readonly repeatable: boolean;
 }
 
-/** A service may make a call wait this long, and no longer. */
+/** Longest wait that a service may ask for, in milliseconds. */
 const MAX_RETRY_AFTER_MS = 60_000;
-/** Half of the wait is spread, half of it to either side. */
+/** Share of the wait by which it is randomized, in either direction. */
 const SPREAD = 0.25;
 
 /**
@@ -45,9 +45,8 @@ export function mayRetry(question: RetryQuestion): boolean {
 /**
  * The wait before attempt `attempt + 1`, in milliseconds.
  *
- * `delayMs * factor ** (attempt - 1)`, spread by a quarter to either side and never above `maxDelayMs`; or what
- * the error's `retryAfterMs` asks for, at most 60 s, whichever is longer. With the defaults, attempts are at
- * 0, about 1, 3 and 7 s.
+ * `delayMs * factor ** (attempt - 1)`, randomized by a quarter in either direction and never above `maxDelayMs`; or what the error's
+ * `retryAfterMs` asks for, at most 60 s, whichever is longer. With the defaults, attempts are at 0, about 1, 3 and 7 s.
  */
 export function retryDelay(error: ToolError, attempt: number, settings: RetrySettings, random: Random): number {
   const maxDelayMs = settings.maxDelayMs ?? 10_000;
@@ -64,7 +63,7 @@ function spread(delayMs: number, maxDelayMs: number, random: Random): number {
   return lowest + (highest - lowest) * random.next();
 }
 
-/** Checks settings that come from a program. @throws ToolError `invalid_argument` naming the setting, its value and what would work */
+/** Checks the settings of a program. @throws ToolError `invalid_argument` with the setting, its value and what would work */
 export function checkRetry({ delayMs, factor, maxDelayMs }: RetrySettings): void {
   checkMs(delayMs, "delayMs", "retry");
   checkMs(maxDelayMs, "maxDelayMs", "retry");

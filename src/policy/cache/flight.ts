@@ -1,8 +1,6 @@
-/** One piece of work that several callers wait for together. */
-
-/** Work that its leader does and any number of followers wait for. */
+/** Work that a leader does and any number of followers wait for. */
 export class Flight<T> {
-  /** The work is done, and its outcome is about to be passed on. */
+  /** Whether the work is done and its outcome is about to be passed on. */
   isSettling = false;
   readonly leader: object;
   #ended = false;
@@ -18,7 +16,7 @@ export class Flight<T> {
     return this.#ended;
   }
 
-  /** Resolves to what the leader came back with; to undefined when it came back with nothing. Never rejects. */
+  /** Resolves to the leader's value, or to undefined if it had none. Never rejects. */
   whenEnded(): Promise<T | undefined> {
     if (this.#ended) return Promise.resolve(this.#value);
     this.#promise ??= new Promise((resolve) => {
@@ -27,7 +25,7 @@ export class Flight<T> {
     return this.#promise;
   }
 
-  /** Tells the followers. Nothing happens the second time. */
+  /** Resolves the followers. Later calls have no effect. */
   end(value?: T): void {
     if (this.#ended) return;
     this.#ended = true;

@@ -1,40 +1,43 @@
-/** When each resource was last written, counted in writes: how a result that was read earlier is found to be out of date. */
+/** Records when each resource was last written, counted in writes, to find out whether an earlier read is out of date. */
 
-/** A longer key counts as its ancestor at this depth, as it does for locks: wider than asked, never narrower. */
+/**
+ * Maximum number of path segments of a key. A deeper key counts as its ancestor at this depth, as for locks: this covers more than asked,
+ * never less.
+ */
 const MAX_DEPTH = 64;
 const DEFAULT_MAX_KEYS = 16_384;
 
 interface Mark {
-  /** Of the key itself. */
+  /** The last write of the key itself. */
   self: number;
-  /** Of the key or anything inside it. */
+  /** The last write of the key or of anything inside it. */
   below: number;
 }
 
 /**
  * The last writes of resources whose keys are paths, as `isInside` understands them.
  *
- * A read of a key is out of date once the key, something inside it or something around it was written. A write leaves a mark
- * on its key and on every key around it, so both questions are answered along the path of one key. When there are more marks
- * than `maxKeys`, all are dropped, and with them everything that was read before.
+ * A read of a key is out of date once the key, anything inside it or anything around it was written. A write marks its key and every ancestor
+ * of it, so both questions are answered along the path of one key. When there are more than `maxKeys` marks, all are dropped, and every
+ * earlier read counts as out of date.
  */
 export class ResourceVersions {
   readonly #maxKeys: number;
   readonly #marks = new Map<string, Mark>();
   #now = 0;
-  /** Reads older than this write may be out of date: it is not known any more. */
+  /** Reads before this write may be out of date: the marks were dropped. */
   #floor = 0;
 
   constructor(options: { readonly maxKeys?: number } = {}) {
     this.#maxKeys = options.maxKeys ?? DEFAULT_MAX_KEYS;
   }
 
-  /** How many writes there were; taken before a read, it dates the read. */
+  /** The number of writes so far. Taken before a read, it is the version of that read. */
   get now(): number {
     return this.#now;
   }
 
-  /** How many keys have a mark. */
+  /** Number of keys with a mark. */
   get size(): number {
     return this.#marks.size;
   }
@@ -49,7 +52,7 @@ export class ResourceVersions {
     this.#floor = now;
   }
 
-  /** False once one of these keys was written after `since`; no keys never change. */
+  /** False if one of these keys was written after `since`. Always true for no keys. */
   unchangedSince(since: number, keys: readonly string[]): boolean {
     if (since === this.#now || keys.length === 0) return true;
     return since >= this.#floor && keys.every((key) => this.#lastWrite(key) <= since);
@@ -70,7 +73,7 @@ export class ResourceVersions {
     return mark;
   }
 
-  /** The last write of the key, of anything inside it and of anything around it. */
+  /** Returns the last write of the key, of anything inside it or of anything around it. */
   #lastWrite(key: string): number {
     const end = lengthOfPath(key);
     let last = this.#marks.get(key.slice(0, end))?.below ?? 0;
@@ -80,7 +83,7 @@ export class ResourceVersions {
   }
 }
 
-/** Where the path of a key ends: one slash at the end says nothing, and no path is deeper than the limit. */
+/** Returns the length of the part of a key that counts: without a trailing slash, and no deeper than the limit. */
 function lengthOfPath(key: string): number {
   const end = key.endsWith("/") ? key.length - 1 : key.length;
   let depth = 1;

@@ -1,4 +1,4 @@
-/** Results kept in memory, to answer equal calls without running them again. */
+/** Keeps results in memory, to answer equal calls without running them again. */
 import { SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import type { ContentPart } from "../../core/content.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
@@ -8,16 +8,16 @@ import { ResourceVersions } from "./resource-versions.ts";
 import { StoredResults, type StoreOfResults } from "./stored-results.ts";
 import { weighContent, weighJson, weighText } from "../results/weigh.ts";
 
-/** How many results a cache keeps, and for how long. */
+/** How much memory cached results may take. */
 export interface CacheOptions {
-  /** About how much memory kept results may take; the results used longest ago go first. 0 keeps none. @default 67_108_864 */
+  /** Approximate maximum of memory for cached results, in bytes; the least recently used are dropped first. 0 = no cache. @default 67_108_864 */
   readonly maxBytes?: number;
 }
 
 export interface CacheParts {
   readonly clock: Clock;
   readonly log: Log;
-  /** Where persistent results are kept; without it they last as long as the runtime. */
+  /** Where persistent results are kept; if undefined, they last as long as the runtime. */
   readonly store: StoreOfResults | undefined;
 }
 
@@ -29,9 +29,9 @@ export interface CachedAnswer {
   readonly exitCode?: number | undefined;
 }
 
-/** The resources that a result was read from, and for how long it may be used. */
+/** The resources that a result was read from, and how long it may be used. */
 export interface CacheTerms {
-  /** `ResourceVersions.now` before the read. */
+  /** `ResourceVersions.now` from before the read. */
   readonly asOf: number;
   readonly reads: readonly string[];
   /** In milliseconds from now; undefined = no limit. */
@@ -39,18 +39,18 @@ export interface CacheTerms {
 }
 
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
-/** An entry may take this share of the room, so that one result does not drive out all the others. */
+/** Maximum share of the cache that one entry may take, so that it does not evict all others. */
 const LARGEST_SHARE = 1 / 4;
-/** The size of an entry besides its key and its answer: its own fields, its slot in a map, its place in the line. */
+/** Size of an entry without its key and answer, in bytes: its fields, its slot in the map, its links. */
 const ENTRY_BYTES = 288;
 const RESOURCE_BYTES = 48;
 
-/** The results that belong together: those of one turn, of one session, or of the whole runtime. */
+/** The results of one turn, one session, or the whole runtime. */
 export class CachePartition {
   readonly entries = new Map<string, Entry>();
-  /** Reads that are under way, by key: equal calls wait for them. */
+  /** Reads in progress, by key; equal calls wait for them. */
   readonly flights = new Map<string, Flight<CachedAnswer>>();
-  /** It was forgotten: nothing more is kept here. */
+  /** Whether the partition was forgotten; then nothing more is stored in it. */
   closed = false;
 }
 
@@ -61,7 +61,7 @@ class Entry {
   readonly reads: readonly string[];
   readonly expiresAt: number;
   readonly bytes: number;
-  /** Up to this write the answer is known to be right. */
+  /** The latest write as of which the answer is known to be valid. */
   asOf: number;
   older: Entry | undefined = undefined;
   newer: Entry | undefined = undefined;
@@ -79,9 +79,9 @@ class Entry {
 }
 
 /**
- * Keeps answers on partitions, each partition apart from all others, and all of them within `maxBytes`.
+ * Keeps answers in partitions that are separate from each other, all of them together within `maxBytes`.
  *
- * When room is needed the answers used longest ago go, whatever their partition. An answer is found only while it has not
+ * When space is needed, the least recently used answers are dropped, whatever their partition. An answer is found only while it has not
  * expired and nothing it was read from was written.
  */
 export class ResultCache {
@@ -105,34 +105,34 @@ export class ResultCache {
     this.stored = parts.store === undefined ? undefined : new StoredResults(parts.store, parts.log);
   }
 
-  /** About how much memory the kept answers take. */
+  /** Approximate memory of the cached answers, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
 
-  /** How many answers are kept, those that are out of date and not yet noticed included. */
+  /** Number of cached answers, including outdated ones that were not noticed yet. */
   get size(): number {
     return this.#size;
   }
 
-  /** A number that nothing else of this cache has, to begin keys with. */
+  /** Returns a number that is unique in this cache, to prefix keys with. */
   nextNumber(): number {
     return this.#numbers++;
   }
 
-  /** False as long as no call could have been answered from here: writes need not be reported. */
+  /** False until the first key was prefixed: no call can be answered from here yet, so writes need not be reported. */
   get inUse(): boolean {
     return this.#numbers > 0;
   }
 
-  /** The partition of a turn, a session or whatever else keeps answers of its own. */
+  /** Returns the partition of a turn, a session or any other owner. */
   partitionOf(owner: object): CachePartition {
     let partition = this.#partitions.get(owner);
     if (partition === undefined) this.#partitions.set(owner, (partition = new CachePartition()));
     return partition;
   }
 
-  /** The answer kept under a key; it is now the one used last. */
+  /** Returns the answer under a key and marks it as most recently used. */
   find(partition: CachePartition, key: string): CachedAnswer | undefined {
     const entry = partition.entries.get(key);
     if (entry === undefined) return undefined;
@@ -148,19 +148,19 @@ export class ResultCache {
     return entry.answer;
   }
 
-  /** As `find`, and leaves no trace. */
+  /** Like `find`, but changes nothing. */
   peek(partition: CachePartition, key: string): CachedAnswer | undefined {
     const entry = partition.entries.get(key);
     return entry !== undefined && this.#holds(entry) ? entry.answer : undefined;
   }
 
-  /** Drops an answer that is of no use any more; another one that is kept under its key stays. */
+  /** Drops this answer. A different answer under the same key stays. */
   drop(partition: CachePartition, key: string, answer: CachedAnswer): void {
     const entry = partition.entries.get(key);
     if (entry?.answer === answer) this.#drop(entry);
   }
 
-  /** Keeps an answer, in place of an earlier one; false when it is out of date already, too large, or the partition is closed. */
+  /** Stores an answer, replacing an earlier one; false if it is outdated already, too large, or its partition is closed. */
   keep(place: { readonly partition: CachePartition; readonly key: string }, answer: CachedAnswer, terms: CacheTerms): boolean {
     const { partition, key } = place;
     if (partition.closed || !this.versions.unchangedSince(terms.asOf, terms.reads)) return false;
@@ -176,7 +176,7 @@ export class ResultCache {
     return true;
   }
 
-  /** Drops what an owner kept; calls of it that still run keep nothing either. */
+  /** Drops the partition of an owner. Calls that still use it store nothing more. */
   forget(owner: object): void {
     const partition = this.#partitions.get(owner);
     if (partition === undefined) return;

@@ -1,24 +1,23 @@
-/** Results kept in a store, where they outlive the process and other processes find them. */
+/** Keeps results in a store, where they outlive the process and other processes find them. */
 import { describeThrown } from "../../core/error.ts";
 import type { Log } from "../../core/ports.ts";
 import type { CacheRecord, Store } from "../../core/store.ts";
 
 export type StoreOfResults = Pick<Store, "open" | "cache">;
 
-/** Written keys that were not needed here yet are passed on when there are so many. */
+/** Number of written keys at which they are sent to the store, even if no tool uses stored results yet. */
 const MAX_OWED = 256;
 
 /**
- * The way to the store's cache, which keeps one order: what was written here is known to the store before anything is
- * read from it or put into it.
+ * Access to the store's cache in a fixed order: the store knows of every write made here before anything is read from it or put into it.
  *
- * As long as no tool here uses persistent results, writes are collected and passed to the store many at a time; from then on it
- * knows of each before it begins.
+ * As long as no tool here uses persistent results, writes are collected and sent to the store in batches; from then on it is notified before
+ * each write begins.
  */
 export class StoredResults {
   readonly #store: StoreOfResults;
   readonly #log: Log;
-  /** Keys that were written and that the store does not know of. */
+  /** Keys that were written and that the store has not been notified of. */
   #owed = new Set<string>();
   #passing: Promise<void> | undefined;
   readonly #puts = new Set<Promise<void>>();
@@ -31,19 +30,19 @@ export class StoredResults {
     this.#log = log;
   }
 
-  /** From now on the store knows of every write before it begins. */
+  /** From now on the store is notified before each write begins. */
   use(): void {
     this.#inUse = true;
   }
 
-  /** As `use`, if it is needed; asks once for each version of what the answer depends on. */
+  /** Calls `use` if it is needed; `isNeeded` is called once per `version`. */
   useIf(isNeeded: () => boolean, version: number): void {
     if (this.#inUse || this.#version === version) return;
     this.#version = version;
     this.#inUse = isNeeded();
   }
 
-  /** The body kept under a key and still right; undefined when there is none, or the store cannot say. */
+  /** Returns the valid body under a key; undefined if there is none or the store fails. */
   async get(key: string, now: number): Promise<string | undefined> {
     this.use();
     try {
@@ -55,7 +54,7 @@ export class StoredResults {
     }
   }
 
-  /** The versions to hand to `put` after the read; undefined when the store cannot say, and nothing is to be kept. */
+  /** Returns the versions to pass to `put` after the read; undefined if the store fails, in which case nothing must be stored. */
   async versions(resources: readonly string[]): Promise<readonly number[] | undefined> {
     try {
       await this.#passOn();
@@ -66,25 +65,28 @@ export class StoredResults {
     }
   }
 
-  /** Keeps a body, in its own time; a failure is logged. */
+  /** Stores a body in the background; a failure is logged. */
   put(entry: CacheRecord): void {
     const put = this.#put(entry).finally(() => this.#puts.delete(put));
     this.#puts.add(put);
   }
 
-  /** Tells the store of writes that are about to begin; undefined when there is nothing to wait for. Rejects when the store cannot be reached. */
+  /**
+   * Notifies the store of writes that are about to begin. Returns undefined if there is nothing to wait for. Rejects if the store cannot be
+   * reached.
+   */
   beforeWrite(keys: readonly string[]): Promise<void> | undefined {
     this.#owe(keys);
     return this.#inUse ? this.#passOn() : undefined;
   }
 
-  /** Tells the store of writes that have ended, or may continue unseen; whatever is read after this waits for it. */
+  /** Notifies the store of writes that have ended, or that may continue unobserved; later reads wait for it. */
   afterWrite(keys: readonly string[]): void {
     this.#owe(keys);
     if (this.#inUse) this.#passOnQuietly();
   }
 
-  /** Resolves when the store has everything it was given, or cannot take it. */
+  /** Resolves when the store has received everything, or cannot take it. */
   async whenSettled(): Promise<void> {
     await Promise.all(this.#puts);
     if (this.#owed.size === 0 && this.#passing === undefined) return;
@@ -109,14 +111,14 @@ export class StoredResults {
     void this.#passOn().catch((thrown: unknown) => this.#warn(NOT_TOLD, thrown));
   }
 
-  /** Says each thing once: a store that is down fails every call. */
+  /** Logs each message once: a store that is down fails every call. */
   #warn(message: string, thrown: unknown): void {
     if (this.#said.has(message)) return;
     this.#said.add(message);
     this.#log.warn(`${message} ${describeThrown(thrown)}`);
   }
 
-  /** Passes on everything that is owed now; what cannot be passed on stays owed. */
+  /** Sends all owed keys to the store; if that fails, they stay owed. */
   async #passOn(): Promise<void> {
     await this.#store.open();
     while (this.#passing !== undefined) await this.#passing.catch(() => {});

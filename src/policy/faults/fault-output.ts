@@ -1,12 +1,12 @@
-/** The answers that faults change. */
+/** Makes the answers of faults that change an answer. */
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { valueText } from "../../core/content.ts";
 
-/** So much of an answer is shown garbled. */
+/** Maximum number of characters of an answer that are shown garbled. */
 const MAX_GARBLED = 200;
 
-/** A text that no parser reads, with every third letter lost. */
+/** Returns a text that no parser accepts, with every third character replaced. */
 export function garbled(answer: JsonValue): string {
   return `<garbled: ${valueText(answer).slice(0, MAX_GARBLED).toWellFormed().replaceAll(/(..)./gsu, "$1\uFFFD")}>`;
 }
@@ -21,7 +21,7 @@ const EMPTY: readonly (readonly [type: string, value: JsonValue])[] = [
   ["boolean", false],
 ];
 
-/** The value of the declared type with the least in it; `[]` where no type is declared. */
+/** Returns the emptiest value of the declared type; `[]` if no type is declared. */
 export function emptiest(schema: JsonSchema | undefined): JsonValue {
   const type: unknown = isJsonObject(schema) && Object.hasOwn(schema, "type") ? schema["type"] : undefined;
   const types: readonly unknown[] = Array.isArray(type) ? type : [type];
@@ -29,7 +29,7 @@ export function emptiest(schema: JsonSchema | undefined): JsonValue {
   return found === undefined ? [] : found[1];
 }
 
-/** The first half of a list, of a text or of the members of an object; null where nothing less is left. */
+/** Returns the first half of an array, a string or an object's members; null if that cannot be halved. */
 export function firstHalf(answer: JsonValue): JsonValue {
   if (typeof answer === "string") return answer === "" ? null : answer.slice(0, Math.floor(answer.length / 2)).toWellFormed();
   if (Array.isArray(answer)) return answer.length === 0 ? null : answer.slice(0, Math.floor(answer.length / 2));

@@ -1,4 +1,4 @@
-/** Failures that are put into calls on purpose: which call meets which of them is decided by a seed, and by nothing else. */
+/** Injects failures into calls on purpose. Only a seed decides which call gets which failure. */
 import { isObject } from "../../core/base/is-object.ts";
 import { COUNT, MILLISECONDS, PORTION, checkNumber, isWithin, numberWithin } from "../../core/base/number-bounds.ts";
 import { checkMs } from "../../core/call-settings.ts";
@@ -10,30 +10,29 @@ import type { CallSample } from "./fault-tally.ts";
 import { nameMatcher, type NameMatcher } from "../permission.ts";
 
 export interface FaultPolicyOptions {
-  /** Types of one's own are taken as well, as a search has them. @default false */
+  /** Whether custom fault types are allowed, as `search` has them. @default false */
   readonly otherTypes?: boolean;
   /** The owner of the plan, for messages: `toolset "mail"`. @default "a fault plan" */
   readonly owner?: string;
 }
 
-/** A call as a seed knows it. */
+/** A call, as a seed identifies it. */
 export interface FaultSubject extends CallSample {
-  /** The qualified name. */
   readonly toolName: string;
-  /** The name of its session; "" for a call of none. */
+  /** Name of its session; "" if it has none. */
   readonly session: string;
 }
 
 /** A rule that hits a call. */
 export interface Fault {
   readonly rule: FaultRule;
-  /** Of `latency`: how long the answer waits. */
+  /** For `latency`: how long the answer is delayed, in milliseconds. */
   readonly delayMs: number;
 }
 
 interface CheckedRule {
   readonly rule: FaultRule;
-  /** Undefined where it is about every tool. */
+  /** undefined if the rule is for every tool. */
   readonly fits: NameMatcher | undefined;
   readonly leastMs: number;
   readonly mostMs: number;
@@ -42,9 +41,9 @@ interface CheckedRule {
 const DEFAULT_DELAY_MS = [100, 1_000] as const;
 
 /**
- * A plan that was checked and can be asked. Not to be changed by what happens to the plan afterwards.
+ * Checks a plan and returns its policy. Later changes to the plan have no effect.
  *
- * @throws ToolError `invalid_argument` naming the rule by its index
+ * @throws ToolError `invalid_argument` with the index of the rule
  */
 export function faultPolicy(plan: FaultPlan, options: FaultPolicyOptions = {}): FaultPolicy {
   return new FaultPolicy(plan, options);
@@ -71,12 +70,12 @@ export class FaultPolicy {
     });
   }
 
-  /** Every rule that hits the call, each drawn by itself. @param salt makes plans of one seed differ */
+  /** Returns every rule that hits the call, each drawn independently. @param salt makes plans with the same seed differ */
   hits(subject: FaultSubject, salt: number): readonly Fault[] {
     const random = seededRandom(textOf(subject, ["hit", this.seed, salt]));
     const hits: Fault[] = [];
     for (const { rule, fits, leastMs, mostMs } of this.#rules) {
-      // Drawn for rules of other tools as well: what one rule is about changes nothing for the next.
+      // drawn for rules of other tools too, so that the tools of one rule do not change the draws of the next
       const isHit = random.next() < rule.probability;
       const delayMs = leastMs + (mostMs - leastMs) * random.next();
       if (isHit && (fits === undefined || fits(subject.toolName) !== undefined)) hits.push({ rule, delayMs });
@@ -85,7 +84,7 @@ export class FaultPolicy {
   }
 }
 
-/** The one fault that a call meets, drawn among those that hit it by any of the plans; each plan has its own place in the list. */
+/** Draws the one fault of a call among those that hit it, from all plans. The index of a plan is its salt. */
 export function drawFault(policies: readonly (FaultPolicy | undefined)[], subject: FaultSubject): Fault | undefined {
   const hits = policies.flatMap((policy, place) => policy?.hits(subject, place) ?? []);
   if (hits.length < 2) return hits[0];

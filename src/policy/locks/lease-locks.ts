@@ -1,27 +1,27 @@
-/** Locks and limits that are leases of a store: calls of all processes that use it wait for each other, in one line. */
+/** Locks and limits as leases of a store: calls of all processes that use it wait for each other, in one queue. */
 import type { LeaseAnswer, LeaseRequest, LeaseStore } from "../../core/lease-store.ts";
 import type { LockRequest, LockTicket, Locks } from "../../core/locks.ts";
 import { describeThrown, isToolError } from "../../core/error.ts";
 import { mayServeLater } from "../../core/store-refusal.ts";
 import type { Clock, Ids, Log } from "../../core/ports.ts";
 
-/** While something waits, it is asked for after this time, and then less and less often. */
+/** While a request waits, the store is polled after this time, then less and less often. */
 const FIRST_POLL_MS = 4;
 const LAST_POLL_MS = 200;
 const POLL_GROWTH = 1.5;
-/** Most that one update gives back, and most that it asks for, for the first time and again; more go into the next. */
+/** Maximum number of leases released in one update, and of new and of waiting requests in it; the rest go into the next update. */
 const MAX_RELEASED = 5_000;
 const MAX_WANTED = 500;
 
 export interface LeaseLocksOptions {
   readonly leases: LeaseStore;
   readonly clock: Clock;
-  /** Name the requests, in all processes. */
+  /** Generates the ids of requests, unique among all processes. */
   readonly ids: Ids;
   readonly log: Log;
 }
 
-/** A request of this process. */
+/** A lease request of this process. */
 export interface LeaseTicket extends LockTicket {
   whenGranted(): Promise<void>;
 }
@@ -29,22 +29,22 @@ export interface LeaseTicket extends LockTicket {
 /**
  * The leases of one process.
  *
- * Requests and releases of one moment go to the store in one update, and one update follows another, so that the requests of a process are in the
- * line in their order. One that waits is asked for again, and with every update that this process makes.
+ * Requests and releases of one moment go to the store in one update, and updates run one at a time, so that the requests of a process are
+ * queued in their order. Waiting requests are sent again by polling, and with every update of this process.
  */
 export class LeaseLocks implements Locks {
   readonly #options: LeaseLocksOptions;
-  /** The store does not have them yet. */
+  /** Requests that were not sent to the store yet. */
   readonly #unasked = new Map<string, Ticket>();
-  /** In line, the one that was asked for longest ago first. */
+  /** Requests that are queued in the store, the least recently sent first. */
   readonly #waiting = new Map<string, Ticket>();
   readonly #released = new Set<string>();
   #isUpdating = false;
-  /** There is more to tell the store than it was told. */
+  /** Whether there is something to send that the last update did not include. */
   #isChanged = false;
   #pollMs = FIRST_POLL_MS;
   #stopTimer: (() => void) | undefined;
-  /** Until it answers for the first time it may be that it cannot be opened. */
+  /** Until its first answer, the store may turn out to be one that cannot be opened. */
   #unreachable: string | undefined = "The store has not answered yet.";
   #saidUnreachable = false;
 
@@ -64,7 +64,7 @@ export class LeaseLocks implements Locks {
     return this.#options.ids.next("lease");
   }
 
-  /** As `request`, for any request. */
+  /** Like `request`, for any lease request. */
   ask(request: LeaseRequest): LeaseTicket {
     const isEmpty = request.reads.length + request.writes.length === 0 && request.limit === undefined;
     const ticket = new Ticket(request, isEmpty ? undefined : (isAnswered) => this.#release(request.ticket, isAnswered));
@@ -80,18 +80,18 @@ export class LeaseLocks implements Locks {
 
   #release(id: string, isGranted: boolean): void {
     this.#forget(id);
-    // An update that is under way may put it in line, so the store is always asked to remove it.
+    // an update in progress may put it into the queue, so the store is always asked to remove it
     this.#released.add(id);
     this.#change();
     if (isGranted) this.#pollMs = FIRST_POLL_MS;
   }
 
-  /** True for one that was wanted until now. */
+  /** Returns true if the request was still wanted. */
   #forget(id: string): boolean {
     return this.#unasked.delete(id) || this.#waiting.delete(id);
   }
 
-  /** Requests of the same piece of work go into one update. */
+  /** Schedules an update in a microtask, so that requests made in the same tick share it. */
   #change(): void {
     if (this.#isChanged) return;
     this.#isChanged = true;
@@ -124,10 +124,10 @@ export class LeaseLocks implements Locks {
     this.#stopTimer = this.#options.clock.timer(fire, delayMs, { background: !this.#isWaiting });
   }
 
-  /** False when the store could not be reached: what was to be said is said again later. */
+  /** Returns false if the store could not be reached; everything is then sent again later. */
   async #update(): Promise<boolean> {
     const released = [...this.#released].slice(0, MAX_RELEASED);
-    // Those that are in line already keep their place, however many others there are.
+    // at most MAX_WANTED of each; queued requests keep their place in the store even if this update leaves them out
     const wanted = [this.#unasked, this.#waiting].flatMap((tickets) => [...tickets.values()].slice(0, MAX_WANTED));
     try {
       const answers = await this.#options.leases.update({ released, wanted: wanted.map(({ request }) => request) });
@@ -144,12 +144,12 @@ export class LeaseLocks implements Locks {
 
   #settle(ticket: Ticket, answer: LeaseAnswer | undefined): void {
     const id = ticket.request.ticket;
-    if (!this.#forget(id)) return; // it was given back meanwhile
+    if (!this.#forget(id)) return; // it was released meanwhile
     if (answer === undefined || !(answer.granted || answer.isCircle)) this.#waiting.set(id, ticket);
     if (answer !== undefined) ticket.settle(answer);
   }
 
-  /** One that may be closed for good is not asked again by itself: what is to be given back goes with the next request. */
+  /** Polls again, unless the store may be closed for good and no request waits: then the releases go out with the next request. */
   #notReached(error: unknown): void {
     this.#isChanged = this.#isWaiting || !isToolError(error) || mayServeLater(error);
     if (!this.#isChanged) return;
@@ -172,7 +172,7 @@ class Ticket implements LeaseTicket {
   #isSettled: boolean;
   #giveBack: ((isGranted: boolean) => void) | undefined;
 
-  /** @param giveBack undefined for one that needs nothing */
+  /** @param giveBack undefined if the request needs no lease */
   constructor(request: LeaseRequest, giveBack: ((isGranted: boolean) => void) | undefined) {
     this.request = request;
     this.#granted = giveBack === undefined;

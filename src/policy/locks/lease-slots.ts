@@ -1,9 +1,8 @@
-/** Limits that count the calls of all processes that use a store. */
 import { Limits } from "./limits.ts";
 import type { SlotLimit, SlotWaiter, Slots } from "../../core/slots.ts";
 import type { LeaseLocks, LeaseTicket } from "./lease-locks.ts";
 
-/** Slots by leases. The lanes of a process take turns; the processes are in one line. */
+/** Limits on the calls of all processes that use a store, as leases. The lanes of a process take turns; the processes share one queue. */
 export class LeaseSlots implements Slots {
   readonly #leases: LeaseLocks;
   readonly #local = new Limits();
@@ -28,7 +27,7 @@ class LeaseLimit implements SlotLimit {
   readonly #local: SlotLimit;
   readonly #leases: LeaseLocks;
   readonly #limit: { readonly name: string; readonly most: number };
-  /** Those that are taken: which of them is given back makes no difference. */
+  /** The tickets in use. They are interchangeable: any of them can be released. */
   readonly #taken = new Set<LeaseTicket>();
 
   constructor(local: SlotLimit, leases: LeaseLocks, limit: { readonly name: string; readonly most: number }) {
@@ -41,7 +40,7 @@ class LeaseLimit implements SlotLimit {
     return this.#leases.unreachable;
   }
 
-  /** The store has to be asked. */
+  /** Always false: a slot needs an answer of the store. */
   tryTake(): boolean {
     return false;
   }
@@ -58,12 +57,12 @@ class LeaseLimit implements SlotLimit {
     const [ticket] = this.#taken;
     if (ticket !== undefined) this.#taken.delete(ticket);
     ticket?.release();
-    this.#local.release(); // says what is wrong where none is taken
+    this.#local.release(); // throws if none is taken
   }
 
   #request(): LeaseTicket {
     const ticket = this.#leases.newTicket();
-    const callId = `limit ${ticket}`; // a limit is waited for, not one of its calls
+    const callId = `limit ${ticket}`; // calls wait for the limit, not for a particular call that holds it
     return this.#leases.ask({
       ticket,
       callId,
@@ -83,7 +82,7 @@ interface WaiterOptions {
   readonly taken: Set<LeaseTicket>;
 }
 
-/** Waits for a slot of the process, then for one of all. */
+/** Waits for a slot of this process, then for one across all processes. */
 class LeaseWaiter implements SlotWaiter {
   readonly #place: SlotWaiter;
   readonly #taken: Set<LeaseTicket>;
@@ -116,7 +115,7 @@ class LeaseWaiter implements SlotWaiter {
   cancel(): void {
     if (this.#isCancelled) return;
     this.#isCancelled = true;
-    // Another may have been given back in its place: all that are taken are alike.
+    // `release` may have released this ticket in place of another; all tickets in use are interchangeable
     const ticket = this.#isTaken && this.#ticket !== undefined && !this.#taken.has(this.#ticket) ? [...this.#taken][0] : this.#ticket;
     if (ticket !== undefined) this.#taken.delete(ticket);
     ticket?.release();

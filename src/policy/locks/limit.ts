@@ -1,8 +1,8 @@
-/** Lets only so many run at a time, and shares the slots fairly between those that wait. */
+/** Limits how many calls run at a time, and shares the slots fairly among those that wait. */
 import { ToolError } from "../../core/error.ts";
 import type { SlotLimit, SlotWaiter } from "../../core/slots.ts";
 
-/** One limit of this process; every operation takes constant time. */
+/** One limit of this process. Every operation takes constant time. */
 export class Limit implements SlotLimit {
   readonly maxConcurrent: number;
   readonly #lanes = new Lanes();
@@ -19,12 +19,11 @@ export class Limit implements SlotLimit {
     this.maxConcurrent = maxConcurrent;
   }
 
-  /** Slots taken. */
   get running(): number {
     return this.#running;
   }
 
-  /** Waiters in line. */
+  /** Number of waiters. */
   get waiting(): number {
     return this.#lanes.size;
   }
@@ -53,7 +52,7 @@ export class Limit implements SlotLimit {
 
 class Waiter implements SlotWaiter {
   taken = false;
-  /** Its place while it waits. */
+  /** The lane it waits in. */
   lane: Lane | undefined = undefined;
   previous: Waiter | undefined = undefined;
   next: Waiter | undefined = undefined;
@@ -91,7 +90,7 @@ class Waiter implements SlotWaiter {
 
 const TAKEN = Promise.resolve();
 
-/** The waiters of one session, first come first served, and the lane's place in the ring of lanes. */
+/** The waiters of one session, first come first served; also a node in the ring of lanes. */
 class Lane {
   readonly name: string;
   first: Waiter | undefined = undefined;
@@ -104,7 +103,7 @@ class Lane {
   }
 }
 
-/** Lanes with waiting calls, in a ring: the one whose turn it is, and before it the one served last. */
+/** Lanes with waiting calls, as a ring: the lane whose turn it is; the one before it was served last. */
 class Lanes {
   size = 0;
   readonly #byName = new Map<string, Lane>();
@@ -132,7 +131,7 @@ class Lanes {
     if (lane.first === undefined) this.#close(lane);
   }
 
-  /** Removes and returns the waiter whose turn it is; the turn goes to the next lane. */
+  /** Removes and returns the waiter whose turn it is; the next lane then has its turn. */
   takeNext(): Waiter | undefined {
     const lane = this.#turn;
     const waiter = lane?.first;
@@ -142,7 +141,7 @@ class Lanes {
     return waiter;
   }
 
-  /** A new lane has its turn after all others. */
+  /** Adds a lane, which has its turn after all others. */
   #open(name: string): Lane {
     const lane = new Lane(name);
     this.#byName.set(name, lane);

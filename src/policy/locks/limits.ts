@@ -3,7 +3,7 @@ import type { Slots } from "../../core/slots.ts";
 import { Limit } from "./limit.ts";
 
 export class Limits implements Slots {
-  /** The latest of each name; one with another number replaces it. */
+  /** The latest limit of each name; a request with a different number replaces it. */
   readonly #byName = new Map<string, { readonly maxConcurrent: number; readonly limit: Limit }>();
 
   limit(name: string, maxConcurrent: number): Limit {

@@ -1,4 +1,4 @@
-/** Lets calls that touch the same resources wait for each other, in the order they came. */
+/** Makes calls that use the same resources wait for each other, in the order they came. */
 import type { LockRequest, LockTicket, Locks } from "../../core/locks.ts";
 import { ResourceTree, type Claim } from "../../core/resource-tree.ts";
 
@@ -6,7 +6,7 @@ const MAX_OWNERS = 20;
 const GRANTED = Promise.resolve();
 const NOBODY: readonly string[] = Object.freeze([]);
 
-/** For calls that touch nothing. */
+/** The ticket of calls that use no resources. */
 const NO_KEYS: LockTicket = Object.freeze({
   granted: true,
   whenGranted: () => GRANTED,
@@ -17,7 +17,7 @@ const NO_KEYS: LockTicket = Object.freeze({
 /** The locks of one process. */
 export class ResourceLocks implements Locks {
   readonly #tree = new ResourceTree();
-  /** Those that wait and overtake none, in line. */
+  /** Waiting tickets that do not overtake, in order. */
   readonly #line = new Set<Ticket>();
   #sequence = 0;
 
@@ -31,15 +31,15 @@ export class ResourceLocks implements Locks {
     return ticket;
   }
 
-  /** Puts the ticket before those that wait: each of them is still kept out by what kept it out before. */
+  /** Puts the ticket before those that wait. Each of them stays blocked by what blocked it before. */
   #overtake(ticket: Ticket): void {
     const waiting = [...this.#line];
     ticket.stepOut();
-    for (const other of waiting.toReversed()) other.stepOut(); // the last first, so that none is granted by it
+    for (const other of waiting.toReversed()) other.stepOut(); // last first, so that none is granted meanwhile
     for (const one of [ticket, ...waiting]) one.stepIn(this.#sequence++);
   }
 
-  /** Tickets held or waiting; 0 when idle. */
+  /** Number of tickets granted or waiting; 0 when idle. */
   get size(): number {
     return this.#tree.claims;
   }
@@ -53,7 +53,7 @@ class Ticket implements LockTicket, Claim {
   sequence: number;
   blockedHolds = 0;
   firstHold: Claim["firstHold"] = undefined;
-  /** Undefined once released. */
+  /** undefined once released. */
   #tree: ResourceTree | undefined;
   #waiting: Promise<void> | undefined = undefined;
   #grant: (() => void) | undefined = undefined;
@@ -87,7 +87,7 @@ class Ticket implements LockTicket, Claim {
     return this.#tree.blockersOf(this, most).map((claim) => claim.owner);
   }
 
-  /** Leaves the line until `stepIn`. */
+  /** Leaves the queue until `stepIn`. */
   stepOut(): void {
     this.#tree?.leave(this);
     this.blockedHolds = 0;

@@ -1,4 +1,4 @@
-/** Puts addresses, or only types and sizes, in the place of the files that an answer or a message holds. */
+/** Replaces the files in an answer or a message by addresses, or by their types and sizes only. */
 import { artifactOf, artifactUri, type Artifact } from "../../core/artifact.ts";
 import { valueText, type ContentPart } from "../../core/content.ts";
 import { readDataUri } from "../../core/data-uri.ts";
@@ -8,17 +8,17 @@ import type { SessionMessage } from "../../core/message.ts";
 import { partText } from "../../core/result.ts";
 import { changeTexts, replaceDataUrls } from "./data-urls.ts";
 
-/** Replaces one file. Each counts as found. */
+/** Replaces files one by one and counts them. */
 export interface FileReplacement {
-  /** How many files it has replaced. */
+  /** Number of files replaced so far. */
   readonly found: number;
-  /** In a text. @param isShown whether the file itself is to follow what the model is shown */
+  /** Returns the replacement of a file within a text. @param isShown whether the file itself is added after what the model is shown */
   inText(file: FoundFile, isShown: boolean): string;
-  /** A part of the content. */
+  /** Returns the replacement of a file that is a content part. */
   part(file: FoundFile): ContentPart;
-  /** The parts that follow the content, for files that stood in its texts. */
+  /** Parts to add after the content, for files that were in texts. */
   readonly following: readonly ContentPart[];
-  /** In the provider's own form of a message. */
+  /** Replaces files in the provider's native form of a message. */
   inNative(text: string): string;
 }
 
@@ -28,15 +28,15 @@ interface FoundFile {
   readonly name?: string | undefined;
 }
 
-/** The output and the content of a tool. */
+/** The output and the content of a tool's answer. */
 export interface AnswerParts {
   readonly output: JsonValue | undefined;
   readonly content: readonly ContentPart[] | undefined;
 }
 
-/** Undefined where the answer holds no file. */
+/** Replaces the files of an answer. Returns undefined if there are none. */
 export function replaceInAnswer({ output, content }: AnswerParts, by: FileReplacement): AnswerParts | undefined {
-  // a tool with content of its own has said what is to be seen: the files of its output are for programs
+  // a tool with content of its own has decided what the model sees: files in its output are for programs
   const isShown = content === undefined;
   const newOutput = output === undefined ? undefined : changeTexts(output, (text) => inText(text, by, isShown));
   if (content !== undefined) {
@@ -48,7 +48,7 @@ export function replaceInAnswer({ output, content }: AnswerParts, by: FileReplac
   return { output: newOutput, content: following.length === 0 ? undefined : [textPart(valueText(newOutput)), ...following] };
 }
 
-/** The same message where it holds no file. */
+/** Replaces the files of a message. Returns the same message if there are none. */
 export function replaceInMessage(message: SessionMessage, by: FileReplacement): SessionMessage {
   const { content, native } = message;
   const parts = typeof content === "string" ? inText(content, by) : content.map((part) => replacePart(part, by));
@@ -79,19 +79,19 @@ function textPart(text: string): ContentPart {
   return { type: "text", text };
 }
 
-/** Shorter data stays in the provider's form: it may be a part of other texts, and a mark is hardly shorter. */
+/** Minimum length of data that is replaced in native form: shorter data may be part of other texts, and a mark would hardly be shorter. */
 const MIN_NATIVE_CHARS = 96;
 const NATIVE_MARK = "artifact-data:";
 const IN_NATIVE = /artifact-data:([0-9a-f]{64})/gu;
 
 const LIFTED = new WeakSet<ContentPart>();
 
-/** Whether the part came in place of bytes, in this process: then its address is that of bytes which the answer had itself. */
+/** Whether the part replaced bytes, in this process: its address then belongs to bytes that the answer itself contained. */
 export function hadBytes(part: ContentPart): boolean {
   return LIFTED.has(part);
 }
 
-/** By address: each file is one of `artifacts`, to be kept before what holds its address. */
+/** Replaces files by their addresses. Each file is one of `artifacts`, which must be stored before anything with its address. */
 export class ArtifactAddresses implements FileReplacement {
   found = 0;
   readonly #artifacts = new Map<string, Artifact>();
@@ -136,7 +136,7 @@ export class ArtifactAddresses implements FileReplacement {
   }
 }
 
-/** By type and size: the bytes are gone. */
+/** Replaces files by their type and size; the bytes are dropped. */
 export class FilePlaceholders implements FileReplacement {
   found = 0;
   readonly following: readonly ContentPart[] = [];
@@ -151,18 +151,18 @@ export class FilePlaceholders implements FileReplacement {
     return { type: "text", text: partText(file) };
   }
 
-  /** The provider wants its own message back as it came. */
+  /** Unchanged: the provider needs its own message exactly as it sent it. */
   inNative(text: string): string {
     return text;
   }
 }
 
-/** The ids of the artifacts in a text of a provider's own form. */
+/** Returns the ids of the artifacts in a text of a provider's native form. */
 export function idsInNative(text: string): readonly string[] {
   return text.includes(NATIVE_MARK) ? Array.from(text.matchAll(IN_NATIVE), ([, id = ""]) => id) : [];
 }
 
-/** The text as it came from the provider. @param dataOf the base64 of an artifact; undefined = it is not known */
+/** Returns the text as the provider sent it. @param dataOf returns an artifact's base64; undefined if it is unknown */
 export function restoreNative(text: string, dataOf: (id: string) => string | undefined): string {
   return text.includes(NATIVE_MARK) ? text.replaceAll(IN_NATIVE, (mark, id: string) => dataOf(id) ?? mark) : text;
 }

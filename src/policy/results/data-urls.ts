@@ -1,22 +1,22 @@
-/** Finds the data URLs in base64 in a text (RFC 2397), in linear time. */
+/** Finds base64 data URLs in a text (RFC 2397), in linear time. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 
-/** As browsers read it, in upper and lower case. */
+/** The scheme, in upper or lower case, as browsers accept it. */
 const MARK = /[dD][aA][tT][aA]:/gu;
-/** Sticky, and without the data: a pattern that takes in megabytes overflows the stack of the engine that matches it. */
+/** Sticky, and without the data: a pattern that matches megabytes overflows the stack of the regex engine. */
 const HEAD = /data:\s{0,8}([a-z0-9.+-]{1,60}\/[a-z0-9.+-]{1,100})?((?:\s{0,8};[^,;"'<>\s]{1,200}){0,8}?)\s{0,8};\s{0,8}base64\s{0,8},/iuy;
 const BEYOND_BASE64 = /[^A-Za-z0-9+/_-]/gu;
 const PADDING = /={0,2}/uy;
 const NAME = /;(?:file)?name=([^;]+)/iu;
-/** Base64 of fewer characters is no image. */
+/** Minimum length of an image's base64. */
 const MIN_IMAGE_CHARS = 16;
-/** Base64 of fewer characters, some 96 bytes, is shown as it is: no more than an id takes. */
+/** Minimum length of a file's base64, about 96 bytes; shorter data is shown as it is, since an id would take as much. */
 const MIN_FILE_CHARS = 128;
 
-/** An image without a longer name for its type, such as `data:image/x;base64,`, has the shortest URL that counts. */
+/** The shortest data URL that counts: an image whose type has one letter. */
 const LEAST_URL_CHARS = "data:image/x;base64,".length + MIN_IMAGE_CHARS;
 
-/** False for a text that holds no data URL; a text for which it is true may hold one. */
+/** False for a text without a data URL; if true, the text may contain one. */
 export function mayHoldData(text: string): boolean {
   if (text.length < LEAST_URL_CHARS) return false;
   return text.includes("base64,") || text.includes("BASE64,") || (/base64\s{0,8},/iu.test(text) && MARK_ONCE.test(text));
@@ -24,7 +24,7 @@ export function mayHoldData(text: string): boolean {
 
 const MARK_ONCE = new RegExp(MARK.source, "u");
 
-/** The text with each data URL replaced; the same text where it holds none. A short one is text like any other. */
+/** Replaces each data URL of a text; the same text if it has none. Data URLs below the minimum lengths stay. */
 export function replaceDataUrls(text: string, replacement: (url: DataUrl) => string): string {
   if (!mayHoldData(text)) return text;
   let shown = "";
@@ -39,7 +39,7 @@ export function replaceDataUrls(text: string, replacement: (url: DataUrl) => str
   return kept === 0 ? text : shown + text.slice(kept);
 }
 
-/** A value with each of its texts changed; keys stay as they are. */
+/** Returns the value with each of its strings changed; keys stay as they are. */
 export function changeTexts(value: JsonValue, change: (text: string) => string): JsonValue {
   if (typeof value === "string") return change(value);
   if (isJsonArray(value)) return value.map((item) => changeTexts(item, change));
@@ -52,7 +52,7 @@ export interface DataUrl {
   readonly mediaType: string;
   readonly name: string | undefined;
   readonly data: string;
-  /** Where the text continues. */
+  /** Index directly after the URL. */
   readonly end: number;
 }
 

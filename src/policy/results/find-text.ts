@@ -1,13 +1,13 @@
-/** Finds one text in another in time linear in both, whatever they are. */
+/** Finds one text in another, in time linear in both. */
 
-/** Up to this length the engine's own search is quick enough in its worst case. */
+/** Longest needle for which the engine's `indexOf` is fast enough in the worst case. */
 const SHORT = 8;
 
 /**
- * Makes a search for `needle`: it answers with the first place at or after `from`, or -1.
+ * Makes a search for `needle`. The returned function finds the first index at or after `from`, or -1.
  *
- * The engine's `indexOf` takes time in the product of both lengths for texts made to be slow, such as many
- * equal letters; longer needles are looked for by Knuth, Morris and Pratt's way.
+ * The engine's `indexOf` takes time in the product of both lengths for adversarial texts, such as many equal letters; longer needles are found
+ * with the Knuth–Morris–Pratt algorithm.
  */
 export function finder(needle: string): (text: string, from: number) => number {
   if (needle.length <= SHORT) return (text, from) => text.indexOf(needle, from);
@@ -24,7 +24,7 @@ export function finder(needle: string): (text: string, from: number) => number {
   };
 }
 
-/** For each beginning of the needle, the length of its longest proper beginning that is also its end. */
+/** Returns, for each prefix of the needle, the length of its longest proper prefix that is also its suffix. */
 function bordersOf(needle: string): Uint32Array {
   const borders = new Uint32Array(needle.length);
   let length = 0;

@@ -9,29 +9,29 @@ import { finder } from "./find-text.ts";
 import { weighContent, weighJson } from "./weigh.ts";
 
 export interface ResultRequest {
-  /** `$` path of the part to read, such as `$.items[3].name`. @default the whole */
+  /** `$` path of the part to read, such as `$.items[3].name`. @default the whole result */
   readonly path?: string;
-  /** Only lines that hold this text, upper and lower case distinguished. At most 1,000 characters. */
+  /** Return only lines that contain this text, case-sensitively. At most 1,000 characters. */
   readonly grep?: string;
   /** The first line to read, counted from 0. @default 0 */
   readonly offset?: number;
-  /** Most lines to return. @default 200 */
+  /** Maximum number of lines to return. @default 200 */
   readonly limit?: number;
 }
 
-/** Some lines of a kept result. JSON is laid out with one space a level; a line over 1,000 characters counts as several. */
+/** Some lines of a stored result. JSON is indented by one space per level; a line over 1,000 characters counts as several. */
 export interface ResultPage {
   readonly text: string;
   readonly totalLines: number;
-  /** The first line shown, counted from 0; where nothing was found, where the search began. */
+  /** The first line shown, counted from 0; if nothing was found, the line where the search began. */
   readonly from: number;
-  /** The last line shown; `from - 1` when there is none. */
+  /** The last line shown; `from - 1` if there is none. */
   readonly to: number;
-  /** The `offset` that continues from here; left out at the end. */
+  /** The `offset` of the next page; undefined at the end. */
   readonly nextOffset?: number;
 }
 
-/** A result as the tool gave it. */
+/** A result as the tool returned it. */
 export interface WholeResult {
   readonly output: JsonValue | undefined;
   readonly content: readonly ContentPart[] | undefined;
@@ -52,8 +52,8 @@ const MAX_PATH_LENGTH = 2_000;
 /**
  * Full results by handle, each readable only by the session it belongs to.
  *
- * Holds about `maxBytes` of memory and the text that was read last: the oldest results go first, whatever their
- * session; the newest is always kept. A handle is the call's id, so it never means another result.
+ * Holds about `maxBytes` in memory, plus the text that was read last. The oldest results are dropped first, whatever their session; the newest
+ * is always kept. A handle is the call's id, so it never refers to another result.
  */
 export class LargeResultStore {
   readonly #maxBytes: number;
@@ -61,13 +61,13 @@ export class LargeResultStore {
   /** Oldest first. */
   readonly #kept = new Map<string, StoredResult>();
   readonly #handles = new Map<string, Set<string>>();
-  /** Branches that were dropped: their entries are not read any more, and are dropped first. */
+  /** Dropped branches: their entries cannot be read any more and are evicted first. */
   readonly #dropped = new Set<string>();
-  /** Sessions that have ended while a branch can read what they kept: their entries are dropped first as well. */
+  /** Closed sessions whose entries a branch can still read; these entries are evicted first too. */
   readonly #closed = new Set<string>();
-  /** The session that each branch comes from. */
+  /** The session that each branch was forked from. */
   readonly #parents = new Map<string, string>();
-  /** The text that was read last: a model that pages through a result lays it out once. */
+  /** The text that was read last, so that a model that pages through a result has it formatted once. */
   #lastText: { readonly kept: WholeResult; readonly path: string; readonly text: string } | undefined;
 
   /** @param options `maxBytes` defaults to 64 MiB. @throws ToolError `invalid_argument` */
@@ -78,10 +78,10 @@ export class LargeResultStore {
     this.#maxBytes = maxBytes;
   }
 
-  /** Keeps a result and returns the handle to read it by. */
+  /** Stores a result and returns its handle. */
   keep(sessionId: string, callId: string, output: JsonValue | undefined, content: readonly ContentPart[] | undefined): string {
     this.#drop(callId);
-    this.#closed.delete(sessionId); // it was resumed
+    this.#closed.delete(sessionId); // the session was resumed
     const kept: StoredResult = { sessionId, output, content, bytes: weighJson(output) + weighContent(content) };
     this.#kept.set(callId, kept);
     this.#bytes += kept.bytes;
@@ -101,10 +101,10 @@ export class LargeResultStore {
   }
 
   /**
-   * Reads a page of a kept result, at most about 16,000 characters.
+   * Reads a page of a stored result, at most about 16,000 characters.
    *
-   * @throws ToolError `not_found` for a handle that is unknown, gone or another session's, and for a path that
-   * leads nowhere; `invalid_input` for a request that cannot be understood
+   * @throws ToolError `not_found` for a handle that is unknown, evicted or of another session, and for a path that does not exist;
+   * `invalid_input` for an invalid request
    */
   read(sessionId: string, handle: string, request: ResultRequest): ResultPage {
     const kept = this.whole(sessionId, handle);
@@ -121,29 +121,28 @@ export class LargeResultStore {
     return readPage(this.#textOf(kept, request.path ?? ""), grep, offset, limit);
   }
 
-  /** Whether the session can read a result under this handle. */
   has(sessionId: string, handle: string): boolean {
     return this.whole(sessionId, handle) !== undefined;
   }
 
-  /** The result as the tool gave it; undefined for a handle that the session cannot read. */
+  /** Returns the result as the tool returned it; undefined if the session cannot read the handle. */
   whole(sessionId: string, handle: string): WholeResult | undefined {
     const kept = this.#kept.get(handle);
     return kept !== undefined && this.#mayRead(sessionId, kept) ? kept : undefined;
   }
 
-  /** Lets a branch read what its session keeps. */
+  /** Lets a branch read the results of its session. */
   share(sessionId: string, branchId: string): void {
     this.#parents.set(branchId, sessionId);
   }
 
-  /** Ends what `share` began. The branch's own outputs wait to be adopted until their room is needed. */
+  /** Reverts `share`. The branch's own results can be adopted until their space is needed. */
   unshare(branchId: string): void {
     this.#leaveParent(branchId);
     if (this.#handles.has(branchId)) this.#dropped.add(branchId);
   }
 
-  /** Gives what a branch kept to the session it has become part of. The branch's own branches are that session's from then on. */
+  /** Moves the results of a branch to the session it was merged into. Its own branches then belong to that session. */
   adopt(branchId: string, sessionId: string): void {
     this.#dropped.delete(branchId);
     for (const [inner, outer] of this.#parents) if (outer === branchId) this.#parents.set(inner, sessionId);
@@ -158,13 +157,13 @@ export class LargeResultStore {
     if (handles.size > 0) this.#handles.set(sessionId, handles);
   }
 
-  /** Ends a session: what it kept is dropped once no branch can read it, or when the room is needed. */
+  /** Ends a session: its results are dropped once no branch can read them, or when space is needed. */
   close(sessionId: string): void {
     for (const outer of this.#parents.values()) if (outer === sessionId) return void this.#closed.add(sessionId);
     this.forget(sessionId);
   }
 
-  /** Drops everything a session kept. */
+  /** Drops all results of a session. */
   forget(sessionId: string): void {
     this.#closed.delete(sessionId);
     for (const handle of this.#handles.get(sessionId) ?? []) this.#drop(handle);
@@ -219,7 +218,7 @@ function layOut(value: JsonValue): string {
   return typeof value === "string" ? value : JSON.stringify(value, null, 1);
 }
 
-/** The lines of one page, collected while the whole text goes by. */
+/** The lines of one page, collected in one pass over the whole text. */
 class PageLines {
   readonly #offset: number;
   readonly #limit: number;
@@ -234,7 +233,7 @@ class PageLines {
     this.#limit = limit;
   }
 
-  /** Whether the line belongs on the page; once one had to stay outside, none does. */
+  /** Whether the line is on the page. After the first line that did not fit, none is. */
   takes(line: number, units: number): boolean {
     if (line < this.#offset || this.#nextOffset !== undefined) return false;
     if (this.#lines.length < this.#limit && (this.#lines.length === 0 || units <= this.#room)) return true;
@@ -261,7 +260,7 @@ class PageLines {
   }
 }
 
-/** Goes through all lines once, each search continuing where the one before ended: linear in the text. */
+/** Reads all lines once; each search continues where the previous one ended, so this is linear in the text. */
 function readPage(text: string, grep: string, offset: number, limit: number): ResultPage {
   const lines = new PageLines(offset, limit);
   let lineCount = 0;
@@ -275,7 +274,7 @@ function readPage(text: string, grep: string, offset: number, limit: number): Re
       if (lines.takes(line, end - start)) lines.add(line, text.slice(start, end));
     } else {
       if (match >= 0 && match < start) match = find(text, start);
-      // A match that begins here may end on a later line: all of it is shown.
+      // a match that begins on this line may end on a later one: all of it is shown
       const shownEnd = Math.max(end, match + grep.length);
       if (match >= start && match < next && lines.takes(line, shownEnd - start)) lines.add(line, `${line}: ${text.slice(start, shownEnd)}`);
     }
@@ -285,7 +284,7 @@ function readPage(text: string, grep: string, offset: number, limit: number): Re
   return lines.page(lineCount);
 }
 
-/** The end of the line that begins at `start`: its line break, or a whole code point before it grows too long. */
+/** Returns the end of the line that begins at `start`: its line break, or the last code point boundary within the maximum length. */
 function lineEnd(text: string, start: number): number {
   const longest = Math.min(start + MAX_LINE_UNITS, text.length);
   let end = start;
@@ -303,7 +302,7 @@ function isLowSurrogate(unit: number): boolean {
   return unit >= 0xdc00 && unit <= 0xdfff;
 }
 
-/** Goes down a `$` path by own properties only. */
+/** Resolves a `$` path by own properties only. */
 function follow(output: JsonValue | undefined, path: string): JsonValue {
   if (output === undefined) throw new ToolError("invalid_input", 'The result is text, not JSON: read it without "path".');
   const steps = parsePath(path);
@@ -321,7 +320,7 @@ function follow(output: JsonValue | undefined, path: string): JsonValue {
   return value;
 }
 
-/** Reads what `jsonPath` writes. */
+/** Parses a path as `jsonPath` writes it. */
 function parsePath(path: string): readonly JsonStep[] {
   const steps = path.startsWith("$") && path.length <= MAX_PATH_LENGTH ? readSteps(path, 1) : undefined;
   if (steps !== undefined) return steps;

@@ -1,10 +1,10 @@
-/** Takes the data URLs out of what a tool answered, so that no base64 reaches a model as text: images follow as images, files are named. */
+/** Removes data URLs from a tool's answer, so that no base64 reaches a model as text: images are added as image parts, files are named. */
 import { type ContentPart, valueText } from "../../core/content.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { partText } from "../../core/result.ts";
 import { changeTexts, mayHoldData, replaceDataUrls, type DataUrl } from "./data-urls.ts";
 
-/** The images that every provider takes, and how their base64 begins: one image that is none has every later request refused. */
+/** The image types that every provider accepts, and how their base64 begins. One invalid image would make every later request fail. */
 const BEGINNINGS: ReadonlyMap<string, string> = new Map([
   ["image/png", "iVBORw0KGgo"],
   ["image/jpeg", "/9j/"],
@@ -13,17 +13,17 @@ const BEGINNINGS: ReadonlyMap<string, string> = new Map([
 ]);
 const PDF = "application/pdf";
 const PDF_BEGINNING = "JVBERi0";
-/** The media type that some providers take as a file: called so, a damaged one has requests refused as well. */
+/** A media type that some providers accept as a file. It replaces the type of a damaged PDF, which would make requests fail too. */
 const ANY_BYTES = "application/octet-stream";
 const MAX_IMAGES = 16;
 const MAX_FILES = 16;
 
 /**
- * The content of an answer whose text holds data URLs in base64, for a model; undefined where there is none, and the text is shown as it is.
+ * Returns the content of an answer whose text has base64 data URLs, for a model; undefined if there are none, and the text is shown as it is.
  *
- * An image is replaced by `[image 1]`, and follows as an image. Images beyond the sixteenth, of a type that some providers do
- * not take, or that are cut or no such image are replaced by `[image]`. Any other file of at least 96 bytes is replaced by its name, type and size;
- * a PDF file follows as a file, as does a part of the content, where the result would else lose its bytes: sixteen of them.
+ * An image is replaced by `[image 1]` and added as an image part. An image beyond the sixteenth, of a type that some provider rejects, or that
+ * is cut off or invalid is replaced by `[image]`. Any other file of at least 96 bytes is replaced by its name, type and size. A PDF is added
+ * as a file part, and so is any file of a text in `content`, whose bytes the result would otherwise lose: at most sixteen.
  */
 export function liftData(output: JsonValue | undefined, content: readonly ContentPart[] | undefined): readonly ContentPart[] | undefined {
   if (content === undefined) {
@@ -45,7 +45,7 @@ class Lifted {
   #images = 0;
   #files = 0;
 
-  /** @param keepsFiles whether files other than PDF follow as parts */
+  /** @param keepsFiles whether files other than PDF are added as parts */
   constructor(keepsFiles: boolean) {
     this.#keepsFiles = keepsFiles;
   }
@@ -82,24 +82,24 @@ class Lifted {
   }
 }
 
-/** Whether it is an image that every provider takes, as far as its beginning says. */
+/** Whether the data is an image that every provider accepts, judging by its first bytes. */
 export function isImage(mediaType: string, data: string): boolean {
   const beginning = BEGINNINGS.get(mediaType);
   return beginning !== undefined && data.length % 4 === 0 && data.startsWith(beginning);
 }
 
-/** Whether every provider takes images of this type. */
+/** Whether every provider accepts images of this type. */
 export function isImageType(mediaType: string): boolean {
   return BEGINNINGS.has(mediaType);
 }
 
-/** The media type that the beginning of the base64 of an image says; undefined for what no provider takes. */
+/** Returns the media type that the first bytes of an image show; undefined if it is not one that every provider accepts. */
 export function imageType(data: string): string | undefined {
   for (const [mediaType, beginning] of BEGINNINGS) if (data.startsWith(beginning)) return mediaType;
   return undefined;
 }
 
-/** Whether it is a PDF file, as far as its beginning says. */
+/** Whether the data is a PDF file, judging by its first bytes. */
 export function isPdf(mediaType: string, data: string): boolean {
   return mediaType === PDF && data.length % 4 === 0 && data.startsWith(PDF_BEGINNING);
 }

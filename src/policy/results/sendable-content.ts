@@ -1,4 +1,4 @@
-/** Leaves out of a request the files that providers refuse: one of them in a conversation would have every later request refused. */
+/** Removes from a request the files that providers reject: one of them in a conversation would make every later request fail. */
 import type { ContentPart } from "../../core/content.ts";
 import { fileData, pdfData, readDataUri } from "../../core/data-uri.ts";
 import { partsOf, type ModelMessage } from "../../core/message.ts";
@@ -7,25 +7,28 @@ import { changeTexts } from "./data-urls.ts";
 import { imageType, isImage, isImageType, isPdf } from "./lift-data.ts";
 import { MAX_MEDIA_BYTES } from "./shown-media.ts";
 
-/** A message, and itself as it is sent; so that a round costs what is new in it. */
+/** The form of each message that is sent, cached so that a round only processes new messages. */
 const SENDABLE = new WeakMap<ModelMessage, ModelMessage>();
 
-/** A message, and itself with the mentions of its files only. */
+/** Each message with its files replaced by mentions. */
 const WORDED = new WeakMap<ModelMessage, ModelMessage>();
-/** A message, and how much base64 it has. */
+/** The length of the base64 in each message. */
 const CHARS = new WeakMap<ModelMessage, number>();
 
-/** Most base64 in a request: the strictest provider takes 20 MB in all. @see https://ai.google.dev/gemini-api/docs/image-understanding */
+/**
+ * Maximum length of base64 in a request: the strictest provider accepts 20 MB in all. @see
+ * https://ai.google.dev/gemini-api/docs/image-understanding
+ */
 const MAX_CHARS = 16_000_000;
-/** The files that some provider is given; all others are mentioned. */
+/** Media types of files that are sent to at least one provider; all others are only mentioned. */
 const SENT = /^(?:text\/|application\/(?:pdf$|json$|msword$|vnd\.))/u;
-/** Shorter base64 in a provider's form is an id or a signature. */
+/** Minimum length of text in a provider's native form that counts as base64; shorter text is an id or a signature. */
 const MIN_OWN_CHARS = 1_000;
 const BEYOND_DATA = /[^A-Za-z0-9+/=_:;,.-]/u;
 
 /**
- * The messages with images under the type that their bytes say, and with words in place of images, sounds and PDF files that are empty,
- * damaged or too large, or older than those that one request has room for. The same array where all are as they should be.
+ * Returns the messages with images under the type that their bytes show, and with text in place of images, sounds and PDF files that are
+ * empty, damaged, too large, or too old to fit into one request. The same array if nothing changes.
  */
 export function sendableMessages(messages: readonly ModelMessage[]): readonly ModelMessage[] {
   const sendable = messages.map(sendableMessage);
@@ -33,7 +36,10 @@ export function sendableMessages(messages: readonly ModelMessage[]): readonly Mo
   return sendable.some((message, index) => message !== messages[index]) ? sendable : messages;
 }
 
-/** Until half of the room is free, as the conversation grew: the next requests begin like this one. */
+/**
+ * Drops the oldest files, until half of the limit is free. Replays how the conversation grew, so that later requests begin with the same
+ * messages as this one.
+ */
 function leaveOldest(messages: ModelMessage[]): void {
   const shown: { readonly index: number; readonly chars: number }[] = [];
   let chars = 0;
@@ -53,7 +59,7 @@ function leaveOldest(messages: ModelMessage[]): void {
   }
 }
 
-/** Whether its content has a part that is no text. */
+/** Whether the message has a part that is not text. */
 export function holdsFiles(message: ModelMessage): boolean {
   return partsOf(message).some(({ type }) => type !== "text");
 }
@@ -64,7 +70,7 @@ function fileChars(message: ModelMessage): number {
 
 function countChars(message: ModelMessage): number {
   if (message.role !== "assistant") return partsOf(message).reduce((sum, part) => sum + partChars(part), 0);
-  let chars = 0; // a model's own images go back in its provider's form only: without it they are mentioned
+  let chars = 0; // a model's own images are sent back only in native form; without it they are mentioned
   for (const block of holdsFiles(message) ? (message.native?.blocks ?? []) : [])
     changeTexts(block, (text) => {
       if (text.length >= MIN_OWN_CHARS && !BEYOND_DATA.test(text)) chars += text.length;
@@ -94,7 +100,7 @@ function withoutNative(message: ModelMessage): ModelMessage {
   return rest;
 }
 
-/** The message with its last files, as many as a request has room for. */
+/** Returns the message with its last files, as many as fit into a request. */
 function fitted(message: ModelMessage): ModelMessage {
   if (message.role === "assistant") return message;
   let over = fileChars(message) - MAX_CHARS;
@@ -117,7 +123,7 @@ function madeOnce<Made>(known: WeakMap<ModelMessage, Made>, message: ModelMessag
   return made;
 }
 
-/** The same message where no part changes. */
+/** Returns the same message if no part changes. */
 function withParts(message: ModelMessage, change: (part: ContentPart) => ContentPart): ModelMessage {
   if (message.role === "call" || message.role === "job") return message;
   if (message.role === "result") {
@@ -155,12 +161,12 @@ function sendableImage(part: ContentPart & { readonly type: "image" }): ContentP
   const mediaType = imageType(data);
   if (mediaType !== undefined && isImage(mediaType, data) && data.length <= (MAX_MEDIA_BYTES.image * 4) / 3)
     return data === part.data && mediaType === part.mediaType ? part : { type: "image", mediaType, data };
-  if (!isImageType(part.mediaType)) return part; // no provider is given it
+  if (!isImageType(part.mediaType)) return part; // not sent to any provider as an image
   const why = mediaType === undefined ? "its bytes are no such image" : "it is too large";
   return { type: "text", text: `[image ${part.mediaType}, ${Math.floor((data.length * 3) / 4)} bytes, not shown: ${why}]` };
 }
 
-/** Base64 as providers read it: without line breaks, padded, and not as a data URL. */
+/** Returns base64 as providers accept it: without line breaks, padded, and not as a data URL. */
 function plainBase64(text: string): string {
   const data = readDataUri(text)?.base64 ?? text;
   return data.length % 4 === 0 && !/[^A-Za-z0-9+/=]/u.test(data) ? data : Buffer.from(data, "base64").toString("base64");

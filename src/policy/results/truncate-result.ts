@@ -1,4 +1,4 @@
-/** Cuts what a tool answered to the size a model is shown, keeping its structure where there is one. */
+/** Truncates a tool's answer to the size that a model is shown, keeping its JSON structure if it has one. */
 import { detachedText } from "../../core/base/detached-text.ts";
 import type { ContentPart } from "../../core/content.ts";
 import { fileData } from "../../core/data-uri.ts";
@@ -10,31 +10,30 @@ import { partText } from "../../core/result.ts";
 export interface ShownResult {
   readonly output: JsonValue | undefined;
   readonly content: readonly ContentPart[] | undefined;
-  /** UTF-8 bytes of the whole text. Exact when it was cut, an upper bound when not, 0 when there is no limit. */
+  /** UTF-8 bytes of the whole text. Exact if it was cut, an upper bound if not, 0 if there is no limit. */
   readonly totalBytes: number;
-  /** UTF-8 bytes of what is left of it, the note not counted. */
+  /** UTF-8 bytes of the text that is left, without the note. */
   readonly shownBytes: number;
   readonly cut: boolean;
 }
 
-/** Key of the note in an object that was cut. */
+/** Key of the note in a truncated object. */
 const NOTE_KEY = "[cut]";
-/** Key of the count of members that an object lost. */
+/** Key of the count of members that a truncated object lost. */
 const MORE_KEY = "[more]";
-/** A value is not cut to less than this many bytes, but replaced by what it was; also the room for such a marker. */
+/** A value is not cut below this many bytes but replaced by a marker that describes it; also the space reserved for such a marker. */
 const MIN_SHARE = 64;
-/** A larger file is kept, and shown by its name: it is more than every provider takes with each later request. */
+/** Largest file that is shown; a larger one is only named, since not every provider accepts it with each later request. */
 const MAX_FILE_BYTES = 4_500_000;
 const MAX_MENTION_LENGTH = 300;
 
 /**
  * Limits a result to `maxBytes` UTF-8 bytes; 0 = no limit.
  *
- * Text keeps its head, up to a whole code point. Objects keep all small members and the head of large ones,
- * arrays keep their first items; what is missing is named in its place, so the value stays JSON. Where even
- * that does not fit, the head of the JSON text is shown. A note with the bytes left out and `readHint` comes on
- * top of `maxBytes`. Where there is content, the model reads only that, so `output` stays whole; images and
- * audio are kept, and files with their bytes up to 4.5 MB; a larger one is replaced by its name, type and size.
+ * Text keeps its beginning, up to a whole code point. Objects keep all small members and the beginning of large ones, arrays keep their first
+ * items; markers name what is missing, so the value stays JSON. If even that does not fit, the beginning of the JSON text is shown. A note
+ * with the number of bytes left out and `readHint` is added on top of `maxBytes`. If there is content, the model reads only that, so `output`
+ * stays whole; images, audio and files with their bytes up to 4.5 MB are kept, and a larger file is replaced by its name, type and size.
  */
 export function truncateResult(
   output: JsonValue | undefined,
@@ -52,7 +51,7 @@ function whole(output: JsonValue | undefined, content: readonly ContentPart[] | 
   return { output, content, totalBytes: bytes, shownBytes: bytes, cut: false };
 }
 
-/** `text` is how the model reads `output`. */
+/** Truncates a text. `text` is `output` as the model reads it. */
 function truncateText(output: JsonValue, text: string, maxBytes: number, readHint: (totalBytes: number) => string): ShownResult {
   if (text.length * 3 <= maxBytes) return whole(output, undefined, text.length * 3);
   const totalBytes = Buffer.byteLength(text);
@@ -104,14 +103,14 @@ function truncateContent(
   for (const part of content) {
     const bytes = textBytes(part);
     const shown = bytes <= left ? part : cutPart(part, left);
-    hasMore ||= shown !== part && fileData(part) === undefined; // the bytes of a file are in no page of the rest
+    hasMore ||= shown !== part && fileData(part) === undefined; // the bytes of a file are not part of the pages that `read_result` returns
     if (shown === undefined) continue;
     kept.push(shown);
     const isPlaceholder = part.type === "file" && shown.type === "text";
     if (!isPlaceholder) shownBytes += shown === part ? bytes : textBytes(shown);
     left = shown === part ? left - bytes : 0;
   }
-  const text = note(shownBytes, totalBytes, readHint); // which keeps the whole for programs in any case
+  const text = note(shownBytes, totalBytes, readHint); // built in any case, since `readHint` stores the whole result for programs
   if (hasMore) kept.push({ type: "text", text });
   return { output, content: kept, totalBytes, shownBytes, cut: true };
 }
@@ -126,7 +125,7 @@ function textBytes(part: ContentPart): number {
   return part.type === "file" ? (ownBytes(part) ?? Buffer.byteLength(part.uri) + Buffer.byteLength(part.text ?? "")) : 0;
 }
 
-/** The weight of a file that came with its bytes: nothing, as images do, unless it or its name is larger than any that is shown. */
+/** Returns the size that counts for a file with bytes: 0, as for images, unless the file or its mention is too large to be shown. */
 function ownBytes(part: ContentPart): number | undefined {
   const bytes = fileData(part)?.bytes;
   if (bytes === undefined || bytes > MAX_FILE_BYTES) return bytes;
@@ -134,7 +133,7 @@ function ownBytes(part: ContentPart): number | undefined {
   return mention.length <= MAX_MENTION_LENGTH ? 0 : Buffer.byteLength(mention);
 }
 
-/** The shown beginning of a part whose text is larger than `left`; undefined when nothing is shown. */
+/** Returns the beginning of a part whose text is larger than `left`; undefined if nothing of it is shown. */
 function cutPart(part: ContentPart, left: number): ContentPart | undefined {
   if (part.type === "text") {
     const text = beginning(part.text, left, false);
@@ -151,9 +150,7 @@ function note(shownBytes: number, totalBytes: number, readHint: (totalBytes: num
   return `[${totalBytes - shownBytes} of ${totalBytes} bytes left out. ${readHint(totalBytes)}]`;
 }
 
-/**
- * A smaller value whose JSON text has at most `budget` bytes, as long as that is at least `MIN_SHARE`.
- */
+/** Returns a smaller value whose JSON text has at most `budget` bytes, if `budget` is at least `MIN_SHARE`. */
 function shrink(value: JsonValue, budget: number, depth: number): JsonValue {
   if (typeof value === "string") return shrinkText(value, budget);
   if (typeof value !== "object" || value === null || jsonBytes(value, budget, true) <= budget) return value;
@@ -169,7 +166,7 @@ function shrinkText(text: string, budget: number): string {
   return `${shown}… [${text.length - shown.length} more]`;
 }
 
-/** As much of a text as fits; the whole is not kept in memory by it. */
+/** Returns as much of a text as fits, copied so that it does not keep the whole text in memory. */
 function beginning(text: string, maxBytes: number, escaped: boolean): string {
   return detachedText(text.slice(0, prefixEnd(text, maxBytes, escaped)));
 }
@@ -184,7 +181,7 @@ function shrinkArray(items: readonly JsonValue[], budget: number, depth: number)
       left -= bytes;
       continue;
     }
-    // A large item is worth showing in part when it would else leave most of the room empty.
+    // a large item is shown in part if leaving it out would leave more than half of the space empty
     if (left > budget / 2) kept.push(shrink(item, left - 1, depth + 1));
     break;
   }
@@ -192,7 +189,7 @@ function shrinkArray(items: readonly JsonValue[], budget: number, depth: number)
   return kept;
 }
 
-/** Shares the budget out so that small members stay whole and only the largest are cut. */
+/** Divides the budget so that small members stay whole and only the largest are cut. */
 function shrinkObject(object: JsonObject, budget: number, depth: number): JsonObject {
   const keys = Object.keys(object);
   const members: { readonly key: string; readonly keyBytes: number; readonly valueBytes: number }[] = [];
@@ -206,7 +203,7 @@ function shrinkObject(object: JsonObject, budget: number, depth: number): JsonOb
   let waiting = members.length;
   for (const member of members.toSorted((a, b) => a.keyBytes + a.valueBytes - b.keyBytes - b.valueBytes)) {
     const share = Math.min(Math.floor(left / waiting--) - member.keyBytes, member.valueBytes);
-    // A member that cannot even hold a marker besides its key is left out.
+    // a member without space for even a marker besides its key is left out
     if (share < member.valueBytes && share < MIN_SHARE) continue;
     shares.set(member.key, share);
     left -= share + member.keyBytes;
@@ -221,9 +218,9 @@ function shrinkObject(object: JsonObject, budget: number, depth: number): JsonOb
 }
 
 /**
- * Bytes of a value's JSON text, counted no further than `limit`: past it, some larger number.
+ * Returns the bytes of a value's JSON text, or some number above `limit` once it exceeds that.
  *
- * Not `exact` means an upper bound that looks at no text: cheap enough for every result.
+ * Without `exact`, an upper bound that does not look at the characters of strings: cheap enough for every result.
  */
 function jsonBytes(value: JsonValue, limit: number, exact: boolean, depth = 0): number {
   if (typeof value === "string") {
@@ -248,7 +245,7 @@ function jsonBytes(value: JsonValue, limit: number, exact: boolean, depth = 0): 
   return bytes;
 }
 
-/** Where to cut a text so that at most `maxBytes` UTF-8 bytes stay and no code point is halved; `escaped` counts it as JSON. */
+/** Returns where to cut a text so that at most `maxBytes` UTF-8 bytes stay and no code point is split; `escaped` counts the text as JSON. */
 function prefixEnd(text: string, maxBytes: number, escaped: boolean): number {
   let bytes = 0;
   let index = 0;
@@ -261,7 +258,7 @@ function prefixEnd(text: string, maxBytes: number, escaped: boolean): number {
   return index;
 }
 
-/** Half a surrogate pair is written as U+FFFD, in three bytes. */
+/** A lone surrogate is written as U+FFFD, in three bytes. */
 function utf8Bytes(code: number): number {
   if (code < 0x80) return 1;
   if (code < 0x800) return 2;

@@ -1,11 +1,11 @@
-/** About how much memory a value takes. */
+/** Estimates how much memory a value takes. */
 import type { ContentPart } from "../../core/content.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 
-/** The weight of a number, a key's slot or an object's frame. */
+/** Bytes of a number, a key's slot or an object's header. */
 const NODE_BYTES = 16;
 
-/** Of a JSON value. Walks with a list of its own, so depth is no matter. */
+/** Returns the approximate size of a JSON value. Iterative, so that deep values do not overflow the stack. */
 export function weighJson(value: JsonValue | undefined): number {
   let bytes = 0;
   const open: (JsonValue | undefined)[] = [value];
@@ -31,7 +31,7 @@ export function weighContent(content: readonly ContentPart[] | undefined): numbe
   return bytes;
 }
 
-/** Text takes two bytes a unit as soon as one unit needs them. */
+/** Returns the bytes of a string in memory: two per code unit as soon as one unit needs them. */
 export function weighText(text: string): number {
   return NEEDS_TWO_BYTES.test(text) ? text.length * 2 : text.length;
 }
