@@ -1,59 +1,62 @@
-/** The sandbox of Linux: bubblewrap, with namespaces of its own for files, processes, network and the rest. */
+/** The sandbox on Linux: bubblewrap, with separate namespaces for files, processes, network and the rest. */
 import { execFile } from "node:child_process";
 import { accessSync, constants, lstatSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 import { promisify } from "node:util";
 import { ToolError } from "../core/error.ts";
 
-/** The files and the network that a sandboxed program has. All paths are absolute and real. */
+/** The files and the network that a sandboxed program can use. All paths are absolute and real. */
 export interface SandboxPolicy {
-  /** The folder that it may change. */
+  /** The folder that the program may change. */
   readonly workspace: string;
-  /** Files and folders that it may read, besides the programs and libraries of the system. */
+  /** Files and folders that the program may read, besides the programs and libraries of the system. */
   readonly readable: readonly string[];
-  /** More folders that it may change. */
+  /** More folders that the program may change. */
   readonly writable: readonly string[];
   readonly network: boolean;
-  /** Bytes of its folder for temporary files, which is memory. */
+  /** Size of the folder for temporary files, which is in memory, in bytes. */
   readonly temporaryBytes: number;
 }
 
 /**
- * A path in the workspace that is treated otherwise. `hidden`: cannot be opened; `readOnly`; `pinned`: a folder that can be changed and not
- * renamed, so that no other is put in the place of one that holds such a path.
+ * A path in the workspace with different rights. `hidden`: cannot be opened; `readOnly`; `pinned`: a folder that can be changed but not
+ * renamed, so that a folder with such a path inside cannot be replaced by another.
  */
 export interface Exception {
   readonly path: string;
   readonly kind: "hidden" | "readOnly" | "pinned";
-  /** The open file or folder, so that nothing else can be put in its place meanwhile. bubblewrap closes it; it is not given what is hidden. */
+  /**
+   * Descriptor of the open file or folder, so that nothing else can take its place meanwhile. bubblewrap closes it; it is not passed for
+   * `hidden` paths.
+   */
   readonly fd: number;
   readonly isFolder: boolean;
 }
 
-/** A bubblewrap that was tried, and works here. */
+/** An installed bubblewrap that was tested successfully. */
 export interface Bubblewrap {
   readonly path: string;
-  /** Parts of /proc in which the owner of this process could change the machine. */
+  /** Paths in /proc through which the owner of this process could change the machine. */
   readonly covers: readonly string[];
 }
 
 const INSTALL = 'Install bubblewrap ("apt install bubblewrap", "dnf install bubblewrap", "apk add bubblewrap")';
 const OR_NONE = 'or run without a sandbox: sandbox = "none" in the configuration, { sandbox: "none" } in a program.';
-/** Options that came last. `--ro-bind-fd` came with the repair of CVE-2024-42472 and was brought to older versions with it. */
+/** The latest of the options in use. `--ro-bind-fd` was added with the fix of CVE-2024-42472, which was backported to older versions. */
 const NEEDED = ["--disable-userns", "--size", "--seccomp", "--ro-bind-fd"];
 const TRY_MS = 10_000;
 const TEMPORARY = "/tmp";
 
-/** Programs and libraries. Those that are links stay links. */
+/** Folders of programs and libraries. Symbolic links stay links. */
 const SYSTEM = ["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
-/** Settings that programs need and that hold no secrets. */
+/** Files and folders in /etc that programs need and that hold no secrets. */
 const SETTINGS = `alternatives ld.so.cache ld.so.conf ld.so.conf.d localtime timezone mime.types nsswitch.conf passwd group ssl/certs
   ssl/openssl.cnf ca-certificates pki/tls/certs pki/ca-trust/extracted crypto-policies/back-ends terminfo`.split(/\s+/u);
 const NETWORK_SETTINGS = ["resolv.conf", "hosts", "host.conf", "services", "protocols", "gai.conf"];
 
 const run = promisify(execFile);
 
-/** Finds bubblewrap and tries it. @throws ToolError `unavailable` with what to install or allow, by rejecting */
+/** Finds bubblewrap and tests it. @throws ToolError `unavailable` with what to install or allow, as a rejection */
 export async function findBubblewrap(signal: AbortSignal): Promise<Bubblewrap> {
   if (process.platform !== "linux")
     throw unavailable(`The sandbox needs Linux and bubblewrap; this is ${process.platform}.`, `Use Linux, ${OR_NONE}`);
@@ -78,7 +81,7 @@ export async function findBubblewrap(signal: AbortSignal): Promise<Bubblewrap> {
   return found;
 }
 
-/** The arguments of bubblewrap before the program: what it is kept from and what it is shown. */
+/** Returns the arguments of bubblewrap before the program: its isolation and its mounts. */
 export function sandboxArguments(
   found: Bubblewrap,
   policy: SandboxPolicy,
@@ -100,13 +103,16 @@ export function sandboxArguments(
   ];
 }
 
-/** Where a program that is named without a folder lies. */
+/** Returns the path of a program that may be named without its folder; undefined if there is none. */
 export function findProgram(name: string, path: string): string | undefined {
   const candidates = name.includes("/") ? [name] : path.split(delimiter).map((folder) => join(folder, name));
   return candidates.find((candidate) => isAbsolute(candidate) && isExecutable(candidate));
 }
 
-/** In `PATH` there may be folders that a model can write to, such as `node_modules/.bin`: what runs outside of the sandbox is looked for in those of the system first. */
+/**
+ * Puts the system's folders of `PATH` first: others, such as `node_modules/.bin`, may be writable for a model, and the result is used for
+ * programs outside the sandbox.
+ */
 export function systemFirst(path: string): string {
   const isOfUser = (folder: string): number => (/^(?:\/usr(?:\/local)?)?\/s?bin\/?$/u.test(folder) ? 0 : 1);
   return path
@@ -154,19 +160,19 @@ function exceptionArguments({ path, kind, fd, isFolder }: Exception): readonly s
   return isFolder ? ["--perms", "0000", "--tmpfs", path, "--remount-ro", path] : ["--ro-bind", "/dev/null", path];
 }
 
-/** Outer folders first, so that what lies inside of them is put over them. */
+/** Sorts outer folders first, so that folders inside them are mounted over them. */
 function byDepth(paths: readonly string[]): readonly string[] {
   return paths.toSorted((one, other) => one.length - other.length);
 }
 
-/** Without those that lie in another: an earlier program may have put a link in their place, which a mount would follow out of the sandbox. */
+/** Removes paths inside other ones: an earlier program may have replaced them by a link, which a mount would follow out of the sandbox. */
 export function outermost(paths: readonly string[]): readonly string[] {
   return paths.filter((path) => !paths.some((other) => path.startsWith(`${other}/`)));
 }
 
 /**
- * The parts of /proc that the owner of the files there could write to, by which root leaves its namespace: it is root's user id that counts there
- * (core_pattern names a program that the kernel runs outside). bubblewrap covers only some of them.
+ * Returns the paths in /proc that the owner of their files could write to. Root could leave its namespace through them, since its user id
+ * counts there (core_pattern names a program that the kernel runs outside). bubblewrap covers only some of them.
  */
 function procCovers(): readonly string[] {
   return readdirSync("/proc").flatMap((name) => {

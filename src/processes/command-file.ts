@@ -1,23 +1,23 @@
-/** Finds the file of a command on Windows as other systems do: in the folders of `PATH`, and never in the one that the process runs in. */
+/** Finds the file of a command on Windows as other systems do: in the folders of `PATH`, and never in the current folder. */
 import { lstatSync, statSync } from "node:fs";
 import { win32 } from "node:path";
 
 export interface CommandSearch {
-  /** The variables that the program gets. */
+  /** The program's environment variables. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Endings of files that may be started, in lower case, the first found counts. @default those of `PATHEXT` */
+  /** File extensions that may be started, in lower case; the first match counts. @default those of `PATHEXT` */
   readonly endings?: readonly string[];
-  /** @default that of this process */
+  /** @default the platform of this process */
   readonly platform?: string;
-  /** @default as the file system says */
+  /** @default checks the file system */
   readonly isFile?: (path: string) => boolean;
 }
 
 /**
- * The command unchanged on other systems, and where it names a folder. Windows looks into the current folder first, which is where a model
- * may write: a file `npx.cmd` that it left there would be started in place of npx.
+ * Returns the file of a command; the command itself on other systems, and if it contains a folder. Windows would search the current folder
+ * first, where a model may write: a file `npx.cmd` there would be started instead of npx.
  *
- * @throws Error `ENOENT` where no folder of `PATH` has the command
+ * @throws Error `ENOENT` if no folder of `PATH` has the command
  */
 export function commandFile(command: string, search: CommandSearch): string {
   const { environment, platform = process.platform, isFile = isProgramFile } = search;
@@ -32,7 +32,7 @@ export function commandFile(command: string, search: CommandSearch): string {
   throw Object.assign(new Error(`the command ${JSON.stringify(command)} was not found in PATH`), { code: "ENOENT" });
 }
 
-/** Windows takes `Path` and `PATH` for one variable. */
+/** Returns a variable regardless of case: on Windows, `Path` and `PATH` are the same. */
 function valueOf(environment: Readonly<Record<string, string>>, name: string, otherwise: string): string {
   return Object.entries(environment).find(([key, value]) => key.toUpperCase() === name && value !== "")?.[1] ?? otherwise;
 }
@@ -41,13 +41,14 @@ function withoutQuotes(folder: string): string {
   return folder.replaceAll('"', "");
 }
 
-/** `\tools` and `tools` depend on the current folder. */
+/** False for `\tools` and `tools`, which depend on the current drive or folder. */
 function isOnDrive(folder: string): boolean {
   return win32.isAbsolute(folder) && win32.parse(folder).root.length > 1;
 }
 
 /**
- * Also an alias of an app from the store of Windows, such as `python.exe`: Windows starts it, and does not say what it leads to.
+ * Whether a path is a program file. Includes aliases of Microsoft Store apps, such as `python.exe`: Windows starts them, but `stat` cannot
+ * follow them.
  *
  * @see https://github.com/nodejs/node/issues/36790
  */

@@ -1,13 +1,12 @@
-/** Keeps standard output for what is written on purpose, such as a protocol or JSON, which a stray line would break. */
+/** Reserves standard output for intended output, such as a protocol or JSON, which a stray line would break. */
 
 export interface DivertedOutput {
-  /** While `work` runs, standard output is what it was. It must not wait. */
+  /** Runs `work` with the original standard output. `work` must be synchronous. */
   readonly through: <T>(work: () => T) => T;
-  /** Lets the process print to standard output again. */
   readonly release: () => void;
 }
 
-/** Until `release`, what the process prints to standard output goes to standard error, but for what is written in `through`. */
+/** Redirects standard output of this process to standard error until `release`, except for what is written in `through`. */
 export function divertOutput(): DivertedOutput {
   const { stdout, stderr } = process;
   const write = stdout.write.bind(stdout);

@@ -1,12 +1,12 @@
-/** The files that this process was started with and that every program it starts would be given as well. */
+/** Keeps descriptors that this process inherited from being passed on to the programs it starts. */
 import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
 
-/** Of `O_CLOEXEC` in the flags that /proc shows, in octal. @see https://man7.org/linux/man-pages/man5/proc_pid_fdinfo.5.html */
+/** `O_CLOEXEC` in the flags that /proc shows, in octal. @see https://man7.org/linux/man-pages/man5/proc_pid_fdinfo.5.html */
 const CLOSED_IN_PROGRAMS = 0o2000000;
 
 /**
- * Descriptors beyond the first three, with which a sandboxed program would reach what was opened outside: Node closes its own and not those.
- * Nothing outside of Linux.
+ * Returns inherited descriptors above 2, through which a sandboxed program could reach files opened outside: Node closes only its own. Empty
+ * on other systems than Linux.
  */
 function inheritedDescriptors(): readonly number[] {
   try {
@@ -21,20 +21,20 @@ function isInherited(name: string): boolean {
     const flags = /^flags:\s*([0-7]+)$/mu.exec(readFileSync(`/proc/self/fdinfo/${name}`, "latin1"))?.[1];
     return flags !== undefined && (Number.parseInt(flags, 8) & CLOSED_IN_PROGRAMS) === 0;
   } catch {
-    return false; // that of the folder which is being read
+    return false; // the descriptor of the folder that is being read
   }
 }
 
 export type StdioPlace = "pipe" | "ignore" | number;
 
-/** The places of `stdio` from the end of `given` on, so that a program finds nothing under inherited numbers. `close` is called once it has started. */
+/** Extends `stdio` so that inherited descriptor numbers refer to /dev/null in the program. Call `close` once the program has started. */
 export function withoutInherited(given: readonly StdioPlace[]): { readonly stdio: StdioPlace[]; readonly close: () => void } {
   const stdio = [...given];
   const inherited = inheritedDescriptors().filter((fd) => fd >= given.length);
   if (inherited.length === 0) return { stdio, close: () => undefined };
   const nothing = openSync("/dev/null", "r");
   for (const fd of inherited) {
-    while (stdio.length <= fd) stdio.push("ignore"); // which leaves a place beyond the first three as it is
+    while (stdio.length <= fd) stdio.push("ignore"); // above 2, "ignore" leaves a descriptor unchanged
     stdio[fd] = nothing;
   }
   return { stdio, close: () => closeSync(nothing) };

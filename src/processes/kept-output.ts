@@ -1,4 +1,4 @@
-/** The output of a program as far as it is kept: its beginning and its end. */
+/** Keeps the output of a program: the beginning and the end. */
 import { StringDecoder } from "node:string_decoder";
 
 const HEAD_CHARS = 256 * 1024;
@@ -8,14 +8,14 @@ export class KeptOutput {
   readonly #decoder = new StringDecoder("utf8");
   readonly #listener: (text: string) => void;
   #head = "";
-  /** The newest pieces; together at most twice `TAIL_CHARS`. */
+  /** The latest chunks, together at most twice `TAIL_CHARS`. */
   #tail: string[] = [];
   #tailChars = 0;
   #leftOut = 0;
-  /** How many bytes were written in all. */
+  /** Number of bytes written in all. */
   bytes = 0;
 
-  /** @param listener is called with all of it as text, as it comes */
+  /** @param listener called with all output as text, as it arrives */
   constructor(listener: (text: string) => void = () => undefined) {
     this.#listener = listener;
   }
@@ -25,12 +25,12 @@ export class KeptOutput {
     this.#take(this.#decoder.write(chunk));
   }
 
-  /** A character whose end never came is shown as one that is broken. */
+  /** Ends the output. An incomplete character at the end is shown as U+FFFD. */
   end(): void {
     this.#take(this.#decoder.end());
   }
 
-  /** All of it, or its beginning and its end with a line between them that says how much is left out. */
+  /** Returns the whole output, or its beginning and end with a line between them that says how much is left out. */
   text(): string {
     const tail = this.#tail.join("");
     const kept = tail.slice(Math.max(0, tail.length - TAIL_CHARS));

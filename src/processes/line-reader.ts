@@ -1,18 +1,18 @@
-/** Cuts a byte stream into lines, and skips one that is too long to be a message. */
+/** Splits a byte stream into lines, and skips those that are too long to be a message. */
 
-/** The longest message taken from a server, in bytes. */
+/** Longest message that is accepted from a server, in bytes. */
 export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
-/** A line that is skipped and is longer than this has no end. */
+/** Longest skipped line, in bytes; a longer one is treated as endless. */
 const MAX_SKIPPED_BYTES = 8 * MAX_MESSAGE_BYTES;
 
-/** So much of the beginning and of the end of a line that is too long is kept. */
+/** Number of bytes kept from each end of a line that is too long. */
 export const EDGE_LENGTH = 1_000;
 
 const NEWLINE = 0x0a;
 
 export interface LineListener {
   line(line: string): void;
-  /** Called with the beginning and the end of a line that was too long to keep, and not a message if it begins otherwise. */
+  /** Called with the beginning and the end of a line that was too long to keep. It is not a message if it begins with anything other than `{`. */
   longLine(edges: string): void;
 }
 
@@ -21,7 +21,7 @@ export class LineReader {
   readonly #maxBytes: number;
   #parts: Buffer[] = [];
   #bytes = 0;
-  /** Of a line that is being skipped, its beginning and what was last seen of it. */
+  /** The beginning and the latest bytes of a line that is being skipped. */
   #edges: { readonly head: string; tail: Buffer } | undefined;
 
   constructor(listener: LineListener, maxBytes: number = MAX_MESSAGE_BYTES) {
@@ -29,7 +29,7 @@ export class LineReader {
     this.#maxBytes = maxBytes;
   }
 
-  /** Takes the next bytes and hands on each line they complete; false when the line under way is not a message and has grown too long. */
+  /** Takes the next bytes and passes on each completed line. Returns false if the current line is too long and either not a message or endless. */
   push(chunk: Buffer): boolean {
     let start = 0;
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, start)) {
@@ -70,7 +70,7 @@ export class LineReader {
   }
 }
 
-/** As text, without the byte order mark and carriage return that some servers write. */
+/** Decodes a line, without the byte order mark and carriage return that some servers write. */
 function textOf(bytes: Buffer): string {
   const text = bytes.toString("utf8");
   return text.startsWith("\uFEFF") ? text.slice(1).trim() : text.trim();

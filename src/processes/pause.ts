@@ -15,7 +15,7 @@ export function pause(clock: Clock, delayMs: number, signal?: AbortSignal, optio
   });
 }
 
-/** Runs `work` with a signal that aborts after `limitMs`, or when the outer one does. */
+/** Runs `work` with a signal that aborts after `limitMs`, or together with `outer`. */
 export async function within<T>(
   { clock, limitMs, outer }: { readonly clock: Clock; readonly limitMs: number; readonly outer?: AbortSignal },
   work: (signal: AbortSignal) => Promise<T>,

@@ -1,13 +1,13 @@
-/** Sees to it that no server process outlives this one, however this one ends. */
+/** Ensures that no server process outlives this process, however it ends. */
 import { spawn, spawnSync, type ChildProcess } from "node:child_process";
 import { join } from "node:path";
 
-/** Whether children get a process group of their own, which can then be signalled as a whole. On Windows a process is ended with all that it started. */
+/** Whether children get their own process group, which can be signalled as a whole. On Windows, a process is ended together with its descendants. */
 export const HAS_PROCESS_GROUPS = process.platform !== "win32";
 
 /**
- * Reads "add GROUP:MARK" and "drop GROUP:MARK" until its input ends, which it does when this process is gone, even by
- * SIGKILL; then ends the groups that are left, and on Linux all that has their marks in its environment.
+ * Shell script that reads "add GROUP:MARK" and "drop GROUP:MARK" until its input ends, which happens when this process is gone, even by
+ * SIGKILL. Then it kills the remaining groups, and on Linux every process with one of their marks in its environment.
  */
 const WATCH = `
 trap '' HUP INT TERM
@@ -29,16 +29,17 @@ for each in $groups; do
 done
 `;
 
-/** By group, its mark. */
+/** Marks of the guarded groups. */
 const groups = new Map<number, string>();
 let watcher: ChildProcess | undefined;
 let hooked = false;
 
 /**
- * Puts a process group under guard: it is killed when this process exits, and by a small watching shell when
- * this process is killed. Without a shell only the orderly exit is covered.
+ * Guards a process group: it is killed when this process exits, and by a small watcher shell when this process is killed. Without a shell,
+ * only a regular exit is covered.
  *
- * @param mark what its processes have in their environment and no others: letters, digits, `_`, `-` and `=`. Left out = the group is all there is
+ * @param mark text in the environment of the group's processes and of no others: letters, digits, `_`, `-` and `=`. If empty, only the group
+ * is killed
  */
 export function guardGroup(group: number, mark = ""): void {
   groups.set(group, mark);
@@ -48,7 +49,7 @@ export function guardGroup(group: number, mark = ""): void {
   else watcher.stdin?.write(`add ${group}:${mark}\n`);
 }
 
-/** Takes a group whose processes have ended off the guard. */
+/** Stops guarding a group whose processes have ended. */
 export function releaseGroup(group: number): void {
   const mark = groups.get(group);
   if (mark === undefined) return;
@@ -59,18 +60,18 @@ export function releaseGroup(group: number): void {
   watcher = undefined;
 }
 
-/** Sends a signal to every process of a group; false when there is none left. Signal 0 only asks; on Windows, every other ends them. */
+/** Sends a signal to every process of a group; false if none is left. Signal 0 only checks; on Windows, any other signal ends the processes. */
 export function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   if (!HAS_PROCESS_GROUPS && signal !== 0 && endWithChildren(group)) return true;
   try {
     return process.kill(HAS_PROCESS_GROUPS ? -group : group, signal);
   } catch {
-    return false; // ESRCH: none is left; EPERM: it changed its user and is out of reach
+    return false; // ESRCH: none is left; EPERM: the process changed its user and cannot be signalled
   }
 }
 
 /**
- * By the number of a process; its own children are found by theirs, so it must still run. False where none was ended.
+ * Ends a process and its descendants, which are found through it, so it must still run. Returns false if none was ended.
  *
  * @see https://learn.microsoft.com/windows-server/administration/windows-commands/taskkill
  */
@@ -88,7 +89,8 @@ function startWatcher(): ChildProcess | undefined {
   const child = spawn("/bin/sh", ["-c", WATCH], {
     detached: true,
     stdio: ["pipe", "ignore", "ignore"],
-    env: { PATH: "/usr/bin:/bin:/run/current-system/sw/bin" }, // a folder of PATH may be one that a model can write to; NixOS has the last
+    // not this process's PATH, whose folders a model may write to; the last folder is for NixOS
+    env: { PATH: "/usr/bin:/bin:/run/current-system/sw/bin" },
   });
   const forget = (): void => {
     if (watcher === child) watcher = undefined;

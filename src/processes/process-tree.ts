@@ -1,19 +1,22 @@
-/** Finds the processes that a program has started, however far they have moved away from it, and ends them. Linux only; elsewhere its group. */
+/**
+ * Finds the processes that a program has started, even those that left its group and session, and ends them. Linux only; elsewhere only the
+ * group.
+ */
 import { readdirSync, readFileSync } from "node:fs";
 import type { Clock } from "../core/ports.ts";
 import { HAS_PROCESS_GROUPS, signalGroup } from "./process-guard.ts";
 import { pause } from "./pause.ts";
 
-/** The program that was started first: in a process group of its own. */
+/** The program that was started first, in its own process group. */
 export interface TreeRoot {
   readonly pid: number;
-  /** `NAME=value` in its environment, which no other program has; its descendants inherit it. */
+  /** `NAME=value` in its environment, unique to this program; its descendants inherit it. */
   readonly mark: string;
 }
 
 export interface TreeUsage {
   readonly processes: number;
-  /** Resident memory of all of them; what they share counts several times. */
+  /** Resident memory of all processes; shared pages count several times. */
   readonly bytes: number;
 }
 
@@ -27,20 +30,20 @@ interface ProcessEntry {
 
 const PAGE_BYTES = 4_096;
 const POLL_MS = 20;
-/** Between two looks at what is left after SIGKILL. A process that forks all the time is met by the next look. */
+/** Maximum number of rounds of SIGKILL. Processes that a program forks during one round are killed in the next. */
 const MAX_KILLS = 200;
-/** Others may have started as well. */
+/** Other processes, which are not of the tree, may have started as well. */
 const SPARE_LOOKS = 100;
 
-/** The use of the tree now; nothing where that cannot be known. */
+/** Returns what the tree uses now; zeros if that is unknown. */
 export function usageOf(root: TreeRoot): TreeUsage {
   const own = related(root, readProcesses());
   return { processes: own.length, bytes: own.reduce((sum, { bytes }) => sum + bytes, 0) };
 }
 
 /**
- * Whether more than so many are in its session. The newest are looked at first, and no more of them than that takes: where a program forks
- * without end, a look at all of them lasts for seconds, in which it has ten times as many.
+ * Whether more than `most` processes are in the session of the program. Looks at the newest processes first, and only at as many as needed:
+ * while a program forks without end, reading all of them takes seconds, in which there are ten times as many.
  */
 export function hasMoreThan(most: number, { pid: root }: TreeRoot): boolean {
   let found = 0;
@@ -53,7 +56,7 @@ export function hasMoreThan(most: number, { pid: root }: TreeRoot): boolean {
 }
 
 /**
- * How many processes and threads the machine has, those of others included; 0 where that cannot be known.
+ * Returns the number of processes and threads of the whole machine; 0 if unknown.
  *
  * @see https://man7.org/linux/man-pages/man5/proc_loadavg.5.html
  */
@@ -65,16 +68,16 @@ export function tasksOfMachine(): number {
   }
 }
 
-/** Sends a signal to every process of the tree but those of `except`; returns how many there were. */
+/** Sends a signal to every process of the tree except `except`; returns how many there were. */
 export function signalTree(root: TreeRoot, signal: NodeJS.Signals, except: ReadonlySet<number> = new Set()): number {
   const own = withMarked(root, readProcesses()).filter(({ pid }) => !except.has(pid));
   if (own.length === 0 && process.platform !== "linux") return signalGroup(root.pid, signal) ? 1 : 0;
-  // Parents first, or they would go on with what comes after a child that was ended.
+  // parents first: otherwise a parent would continue with its next command once its child has ended
   for (const { pid } of own.toSorted((one, other) => one.pid - other.pid)) signalOne(pid, signal);
   return own.length;
 }
 
-/** Kills until nothing is left of the tree. */
+/** Sends SIGKILL until no process of the tree is left, or `MAX_KILLS` is reached. */
 export async function killTree(root: TreeRoot, clock: Clock): Promise<void> {
   for (let kills = 0; kills < MAX_KILLS; kills++) {
     if (HAS_PROCESS_GROUPS) signalGroup(root.pid, "SIGKILL");
@@ -83,7 +86,7 @@ export async function killTree(root: TreeRoot, clock: Clock): Promise<void> {
   }
 }
 
-/** Whether anything of the tree still runs. */
+/** Whether a process of the tree is still running. */
 export function isTreeAlive(root: TreeRoot): boolean {
   return process.platform === "linux" ? withMarked(root, readProcesses()).length > 0 : signalGroup(root.pid, 0);
 }
@@ -92,11 +95,11 @@ function signalOne(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // ESRCH: it has ended meanwhile
+    // ESRCH: the process has ended meanwhile
   }
 }
 
-/** The root, its group and session, and all that descend from any of them. Ended processes whose parent has not waited for them are left out. */
+/** Returns the root, its group and session, and all their descendants, without zombies. */
 function related(root: TreeRoot, all: readonly ProcessEntry[], more: ReadonlySet<number> = new Set()): readonly ProcessEntry[] {
   const children = Map.groupBy(all, ({ parent }) => parent);
   const found = new Map<number, ProcessEntry>();
@@ -109,7 +112,7 @@ function related(root: TreeRoot, all: readonly ProcessEntry[], more: ReadonlySet
   return [...found.values()];
 }
 
-/** Those that have left group, session and parents behind still have the environment that they were started with. */
+/** Returns the tree, including processes that left group, session and parents: they still have the mark in their environment. */
 function withMarked(root: TreeRoot, all: readonly ProcessEntry[]): readonly ProcessEntry[] {
   const own = related(root, all);
   const known = new Set(own.map(({ pid }) => pid));
@@ -121,7 +124,7 @@ function hasMark(pid: number, mark: string): boolean {
   try {
     return `\0${readFileSync(`/proc/${pid}/environ`, "latin1")}\0`.includes(`\0${mark}\0`);
   } catch {
-    return false; // of another user, or ended
+    return false; // a process of another user, or one that has ended
   }
 }
 
@@ -134,7 +137,7 @@ function processNumbers(): readonly number[] {
   try {
     return readdirSync("/proc").flatMap((name) => (/^\d+$/u.test(name) ? [Number(name)] : []));
   } catch {
-    return []; // this process has no file descriptor left; the group of the program is ended by its number all the same
+    return []; // this process has no file descriptor left; the program's group is still killed by its number
   }
 }
 
@@ -144,9 +147,9 @@ function readProcess(pid: number): readonly ProcessEntry[] {
   try {
     text = readFileSync(`/proc/${pid}/stat`, "latin1");
   } catch {
-    return []; // it has ended meanwhile
+    return []; // the process has ended meanwhile
   }
-  const fields = text.slice(text.lastIndexOf(")") + 2).split(" "); // its name may hold spaces and brackets
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" "); // the process name, in parentheses, may contain spaces and parentheses
   if (fields[0] === "Z" || fields[0] === "X") return [];
   const number = (index: number): number => Number(fields[index]);
   return [{ pid, parent: number(1), group: number(2), session: number(3), bytes: number(21) * PAGE_BYTES }];

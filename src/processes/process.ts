@@ -1,4 +1,4 @@
-/** Starts a server as a child process with little of our environment, and ends it with everything it started. */
+/** Starts a server as a child process with a minimal environment, and ends it with all its descendants. */
 import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
 import { existsSync, statSync } from "node:fs";
 import { resolve } from "node:path";
@@ -17,24 +17,24 @@ const INHERITED = HAS_PROCESS_GROUPS
   : `PATH PATHEXT SYSTEMROOT SYSTEMDRIVE COMSPEC TEMP TMP APPDATA LOCALAPPDATA PROGRAMDATA PROGRAMFILES USERPROFILE USERNAME HOMEDRIVE HOMEPATH
       PROCESSOR_ARCHITECTURE`.split(/\s+/u);
 
-/** How long a server may take to end by itself, and again after SIGTERM, before it is killed. */
+/** How long a server may take to end by itself, and again after SIGTERM, before it is killed; in milliseconds. */
 const GRACE_MS = 1_000;
-/** The same while a person waits for the end of the program. */
+/** The same after `endServersQuickly`, while a person waits for the program to end. */
 const SHORT_GRACE_MS = 200;
 const POLL_MS = 20;
 const MARK = "HAFT_SERVER";
 
-/** By server, what it and all that it starts have in their environment. */
+/** The mark of each server, which is in the environment of the server and of all its descendants. */
 const marks = new WeakMap<ChildProcessWithoutNullStreams, string>();
 
-/** Starts a program, as the function of `node:child_process` does. */
+/** The type of `spawn` of `node:child_process`. */
 export type Spawn = typeof spawn;
 
 /**
- * The function that starts the server on this system. On Windows `npx` and the like are batch files, which Node does not start by itself:
- * `cross-spawn` quotes their arguments. Programs do not need it.
+ * Returns the function that starts the server on this system. On Windows, `npx` and others are batch files, which Node does not start by
+ * itself: `cross-spawn` quotes their arguments. Programs do not need it.
  *
- * @throws ToolError `unavailable`, by rejecting, where it cannot be loaded, as in a bundle of ES modules
+ * @throws ToolError `unavailable`, as a rejection, if it cannot be loaded, as in a bundle of ES modules
  */
 export async function spawnHere({ command, env = {} }: ServerCommand): Promise<Spawn> {
   if (HAS_PROCESS_GROUPS || isProgram(command, serverEnvironment(env))) return spawn;
@@ -46,10 +46,10 @@ export async function spawnHere({ command, env = {} }: ServerCommand): Promise<S
 }
 
 /**
- * Starts the server in a process group of its own, under guard, and with a mark in its environment. Failure comes as the child's `error` event,
- * or is thrown.
+ * Starts the server in its own process group, guarded, and with a mark in its environment. A failure is emitted as the child's `error` event,
+ * or thrown.
  *
- * @param start of `spawnHere`, where the command may be a batch file
+ * @param start the result of `spawnHere`, if the command may be a batch file
  */
 export function startServer(server: ServerCommand, start: Spawn = spawn): ChildProcessWithoutNullStreams {
   const id = systemPorts.ids.next("server");
@@ -68,13 +68,13 @@ export function startServer(server: ServerCommand, start: Spawn = spawn): ChildP
   return child;
 }
 
-/** A group is guarded until `endServer`, as processes may be left in it. Windows gives the number of a process that has ended to another. */
+/** Guards the group until `endServer`, since processes may be left in it. On Windows only until the server exits, since process ids are reused. */
 function guardUntilExit(child: ChildProcessWithoutNullStreams, pid: number, mark: string): void {
   guardGroup(pid, mark);
   if (!HAS_PROCESS_GROUPS) child.once("exit", () => releaseGroup(pid));
 }
 
-/** Also of a command that is not there: the error of starting it says so. */
+/** Also true for a command that does not exist: starting it then fails with the right error. */
 function isProgram(command: string, environment: Readonly<Record<string, string>>): boolean {
   try {
     return /\.(?:exe|com)$/iu.test(commandFile(command, { environment }));
@@ -86,24 +86,24 @@ function isProgram(command: string, environment: Readonly<Record<string, string>
 let graceMs = GRACE_MS;
 
 /**
- * Gives servers 200 ms instead of a second for each step of their end, those that are ending already as well. For a program
- * that a person has interrupted and that ends with them: it holds for all of this process, and cannot be taken back.
+ * Gives servers 200 ms instead of a second for each step of their shutdown, including those that are already shutting down. For a program that
+ * a person has interrupted and that ends with its servers: applies to the whole process and cannot be reverted.
  */
 export function endServersQuickly(): void {
   graceMs = SHORT_GRACE_MS;
 }
 
 /**
- * Ends a server and all it started, on Linux also what has left its process group: closes its input, then SIGTERM, then SIGKILL to all of them, with a
- * second between, or less after `endServersQuickly`. Resolves when they are gone, or have been killed.
+ * Ends a server and all its descendants, on Linux including those that left its process group: closes its input, then sends SIGTERM, then
+ * SIGKILL to all of them, a second apart, or less after `endServersQuickly`. Resolves when they have ended or have been killed.
  */
 export async function endServer(child: ChildProcessWithoutNullStreams, clock: Clock): Promise<void> {
   const group = child.pid;
-  if (group === undefined) return; // it never started
+  if (group === undefined) return; // it was never started
   child.stdin.end();
   await waitFor(() => !isRunning(child), clock);
   const root = { pid: group, mark: marks.get(child) ?? MARK };
-  // The group is known by its number where the processes cannot be listed: without a file descriptor left, or without /proc.
+  // the group is signalled by its number if processes cannot be listed: without a free file descriptor, or without /proc
   const isLeft = HAS_PROCESS_GROUPS || isRunning(child);
   const isTold = isLeft && (signalTree(root, "SIGTERM") > 0 || signalGroup(group, "SIGTERM"));
   if (isTold) {
@@ -113,11 +113,11 @@ export async function endServer(child: ChildProcessWithoutNullStreams, clock: Cl
   }
   releaseGroup(group);
   child.stdin.destroy();
-  child.stdout.destroy(); // a process that left the group may still hold the other end
+  child.stdout.destroy(); // a process that left the group may still hold the other end of the pipe
   child.stderr.destroy();
 }
 
-/** The reason why the program could not be started, as text. */
+/** Returns why the program could not be started, as text. */
 export function startProblem(server: ServerCommand, error: unknown): string {
   const code = systemCode(error);
   if (server.cwd !== undefined && !isFolder(server.cwd)) return `its folder ${JSON.stringify(server.cwd)} does not exist`;
@@ -127,7 +127,7 @@ export function startProblem(server: ServerCommand, error: unknown): string {
   return `the command ${JSON.stringify(server.command)} could not be run (${code ?? String(error)})`;
 }
 
-/** A command with its arguments in one string, as a shell takes it, is looked for as one program. A path may have spaces itself. */
+/** Returns a hint if the command contains its arguments, as for a shell: it is looked up as one program. A path may itself contain spaces. */
 function splitHint({ command, args = [], cwd = "" }: ServerCommand): string {
   const [program = "", ...words] = command.trim().split(/\s+/u);
   if (words.length === 0 || args.length > 0 || (/[/\\]/u.test(program) && !existsSync(resolve(cwd, program)))) return "";
@@ -142,7 +142,7 @@ async function waitFor(done: () => boolean, clock: Clock): Promise<void> {
   for (let waitedMs = 0; waitedMs < graceMs && !done(); waitedMs += POLL_MS) await pause(clock, POLL_MS);
 }
 
-/** The few variables that programs inherit, and those that are declared. */
+/** Returns the few inherited variables and the declared ones. */
 export function serverEnvironment(declared: Readonly<Record<string, string>>): Record<string, string> {
   const environment: Record<string, string> = {};
   const isDeclared = namesOf(declared);
@@ -156,18 +156,21 @@ export function serverEnvironment(declared: Readonly<Record<string, string>>): R
 }
 
 /**
- * With this variable, `cmd.exe` does not look for the commands of a batch file in the current folder first, which is where a model may write.
+ * If set, `cmd.exe` does not search the current folder, where a model may write, first for the commands of a batch file.
  *
  * @see https://learn.microsoft.com/windows/win32/api/processenv/nf-processenv-needcurrentdirectoryforexepathw
  */
 const NO_CURRENT_FOLDER = "NoDefaultCurrentDirectoryInExePath";
 
-/** By the names as `INHERITED` has them: Windows writes `Path` and `SystemRoot`, and in a worker thread Node finds them only so. */
+/**
+ * Returns the variables with upper-case names, as in `INHERITED`: Windows writes `Path` and `SystemRoot`, and in a worker thread Node's
+ * look-up is case-sensitive.
+ */
 export function inCapitals(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).map(([name, value]) => [name.toUpperCase(), value]));
 }
 
-/** Windows takes `Path` and `PATH` for one variable, and of two the inherited one. */
+/** Returns whether a variable is declared. On Windows, `Path` and `PATH` are the same, and if both were given, the inherited one would win. */
 function namesOf(declared: Readonly<Record<string, string>>): (name: string) => boolean {
   if (HAS_PROCESS_GROUPS) return (name) => Object.hasOwn(declared, name);
   const names = new Set(Object.keys(declared).map((name) => name.toUpperCase()));

@@ -1,4 +1,4 @@
-/** Runs one program to its end: with limits, without a terminal, and leaving nothing of it behind. */
+/** Runs one program until it ends: with limits, without a terminal, and without leaving any of its processes behind. */
 import { spawn, type ChildProcess, type SpawnOptions } from "node:child_process";
 import { constants } from "node:os";
 import { describeThrown, ToolError } from "../core/error.ts";
@@ -17,13 +17,13 @@ import { systemCode } from "../core/base/system-code.ts";
 
 export interface ProgramLimits {
   readonly timeoutMs: number;
-  /** Of all its processes together. Not held outside of Linux. */
+  /** Maximum memory of all processes together. Only enforced on Linux. */
   readonly maxMemoryBytes: number;
-  /** Not held outside of Linux. */
+  /** Only enforced on Linux. */
   readonly maxProcesses: number;
-  /** Of one file that it writes. */
+  /** Maximum size of each file that it writes. */
   readonly maxFileBytes: number;
-  /** Of what it writes to its output. */
+  /** Maximum size of its output, including standard error. */
   readonly maxOutputBytes: number;
 }
 
@@ -34,55 +34,61 @@ export interface ProgramSandbox {
 }
 
 export interface ProgramOptions {
-  /** An absolute path, or a name that is looked up in `PATH` of the environment. Never read by a shell. */
+  /** An absolute path, or a name that is looked up in `PATH` of `environment`. Never interpreted by a shell. */
   readonly program: string;
   readonly args: readonly string[];
   readonly folder: string;
-  /** All variables that it gets. */
+  /** All environment variables of the program. */
   readonly environment: Readonly<Record<string, string>>;
-  /** The text of its standard input. @default nothing: its input is at its end */
+  /** The text of its standard input. @default none: standard input is empty */
   readonly stdin?: string;
   readonly limits: ProgramLimits;
-  /** Left out = with all that this process may do. */
+  /** If omitted, the program has all rights of this process. */
   readonly sandbox?: ProgramSandbox;
-  /** True = standard error is part of the output, in the order in which it was written. */
+  /** Whether standard error is part of the output, in the order of the writes. */
   readonly merged: boolean;
   readonly clock: Clock;
-  /** Ends it as its time does. */
+  /** Ends the program as its timeout does. */
   readonly signal: AbortSignal;
-  /** Called with its output as it comes. */
+  /** Called with the output as it arrives. */
   readonly onOutput?: (text: string) => void;
 }
 
-/** The reason why it was ended before its own end. */
+/** Why the program was ended before it ended by itself. */
 export type Stop = "time" | "memory" | "processes" | "output" | "cancelled";
 
 export interface ProgramEnd {
-  /** 128 and the number of the signal for one that a signal has ended. Undefined = it was stopped. */
+  /** 128 plus the number of the signal if a signal ended the program; undefined if it was stopped. */
   readonly exitCode: number | undefined;
   readonly stop: Stop | undefined;
   readonly output: string;
-  /** Empty where it is part of the output. */
+  /** Empty if it is part of the output. */
   readonly errorOutput: string;
 }
 
-/** Between SIGTERM and SIGKILL. */
+/** Time between SIGTERM and SIGKILL, in milliseconds. */
 const GRACE_MS = 3_000;
 const POLL_MS = 50;
-/** Between two looks at what it uses; longer where looking takes long. */
+/** Minimum time between two checks of the program's usage, in milliseconds; at least WATCH_SHARE times the duration of a check. */
 const WATCH_MS = 100;
 const WATCH_SHARE = 10;
-/** Between two looks at how many tasks the machine has, which are cheap: a program that forks all the time has thousands after `WATCH_MS`. */
+/**
+ * Time between two cheap checks of the machine's number of tasks, in milliseconds: a program that forks without end has thousands after
+ * `WATCH_MS`.
+ */
 const GROWTH_MS = 10;
-/** Of so many times as many new tasks as a program may have, other programs are hardly the reason: it is looked at once more at once. */
+/** If the machine has this many times more new tasks than a program may have, other programs are hardly the cause: the program is checked at once. */
 const FAR_BEYOND = 4;
-/** How long its last output is waited for, when something else holds its pipe. */
+/** How long to wait for the last output, in milliseconds, if another process holds the pipe. */
 const LAST_OUTPUT_MS = 250;
-/** Threads count as processes where the kernel counts them. */
+/** The kernel counts threads as processes. */
 const THREADS_PER_PROCESS = 16;
 const MAX_OPEN_FILES = 4_096;
 
-/** Sets the limits that the kernel holds for each process, then becomes the program. `-` = no limit. The last is whether standard error is part of the output. */
+/**
+ * Shell script that sets the kernel's limits for each process, then becomes the program. `-` = no limit. The fifth argument is whether
+ * standard error is part of the output.
+ */
 const WITH_LIMITS = `
 ulimit -c 0
 ulimit -n "$1" 2>/dev/null
@@ -95,9 +101,9 @@ exec "$@"
 `;
 
 /**
- * Resolves when the program and all that it started have ended.
+ * Resolves when the program and all its descendants have ended.
  *
- * @throws ToolError `unavailable`, by rejecting, where it could not be started
+ * @throws ToolError `unavailable`, as a rejection, if it could not be started
  */
 export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   const broken = [options.program, ...options.args, ...Object.values(options.environment)].some((text) => text.includes("\0"));
@@ -106,12 +112,15 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   return await new Program(options).run();
 }
 
-/** Of Windows. Batch files are not started: their quoting depends on what they do with their arguments, and a model writes these. */
+/**
+ * File extensions on Windows. Batch files are not started: how arguments must be quoted depends on what the file does with them, and a model
+ * writes the arguments.
+ */
 const PROGRAM_ENDINGS = [".com", ".exe"];
 
 type StartOptions = SpawnOptions & { readonly env: Readonly<Record<string, string>> };
 
-/** @throws ToolError `invalid_input` for arguments that are too long, `unavailable` otherwise */
+/** @throws ToolError `invalid_input` for arguments that are too long, else `unavailable` */
 function spawned(file: string, args: readonly string[], options: StartOptions, close: () => void): ChildProcess {
   try {
     return spawn(commandFile(file, { environment: options.env, endings: PROGRAM_ENDINGS }), args, options);
@@ -155,7 +164,7 @@ class Program {
     try {
       await ended;
       await this.#stopping;
-      if (HAS_PROCESS_GROUPS) await killTree(root, clock); // without groups nothing tells what it has started once it has ended
+      if (HAS_PROCESS_GROUPS) await killTree(root, clock); // without groups, the descendants of a program that has ended cannot be found
       const done = new AbortController();
       void closed.then(() => done.abort());
       await pause(clock, LAST_OUTPUT_MS, done.signal);
@@ -175,7 +184,7 @@ class Program {
     const exceptions = sandbox?.exceptions ?? [];
     const filter = sandbox === undefined ? undefined : seccompFilter();
     const inherited = exceptions.filter(({ kind }) => kind !== "hidden").map(({ fd }) => fd);
-    // Outside of a sandbox a program that is not there is known by the error of starting it, which a shell in between would hide.
+    // without a sandbox no shell is put in between: it would hide the error of a program that does not exist
     const command = [...(merged || sandbox !== undefined ? this.#limited() : []), program, ...args];
     const argv = sandbox === undefined ? command : [sandbox.bubblewrap.path, ...this.#sandboxed(sandbox, filter !== undefined), ...command];
     const [file = program, ...rest] = argv;
@@ -192,13 +201,13 @@ class Program {
     const child = spawned(file, rest, { env, cwd: folder, stdio, shell: false, detached: HAS_PROCESS_GROUPS, windowsHide: true }, close);
     const [, , , seccomp] = child.stdio;
     if (seccomp !== null && seccomp !== undefined && "end" in seccomp) {
-      seccomp.on("error", () => undefined); // it ended before it had read the filter, and its exit code says so
+      seccomp.on("error", () => undefined); // it ended before it had read the filter; its exit code says so
       seccomp.end(filter);
     }
     return child;
   }
 
-  /** The descriptors of exceptions begin at 4, in their order. */
+  /** Returns the arguments for the sandbox. Descriptors of exceptions begin at 4, in their order. */
   #sandboxed({ bubblewrap, policy, exceptions }: ProgramSandbox, filtered: boolean): readonly string[] {
     let next = 4;
     const numbered = exceptions.map((each) => (each.kind === "hidden" ? each : { ...each, fd: next++ }));
@@ -209,7 +218,7 @@ class Program {
     });
   }
 
-  /** Outside of a sandbox the kernel would count every process of the user. */
+  /** Returns the command that sets the limits. No limit on processes without a sandbox: the kernel would count all processes of the user. */
   #limited(): readonly string[] {
     const { limits, sandbox, merged } = this.#options;
     const processes = sandbox === undefined ? "-" : String(limits.maxProcesses * THREADS_PER_PROCESS);
@@ -240,7 +249,7 @@ class Program {
     };
     stdout?.on("data", take(this.#output));
     stderr?.on("data", take(this.#errors));
-    for (const stream of [stdin, stdout, stderr]) stream?.on("error", () => undefined); // it ended without reading, and its exit code counts
+    for (const stream of [stdin, stdout, stderr]) stream?.on("error", () => undefined); // the program ended without reading; its exit code counts
     stdin?.end(this.#options.stdin);
   }
 
@@ -257,7 +266,7 @@ class Program {
       if (bytes > limits.maxMemoryBytes) return this.#end(root, "memory");
       if (processes > limits.maxProcesses) return tooMany();
       tasks = tasksOfMachine();
-      soonest = clock.now() + WATCH_SHARE * (clock.now() - startedAt); // other programs of a busy machine may start as many
+      soonest = clock.now() + WATCH_SHARE * (clock.now() - startedAt); // on a busy machine, other programs may start as many tasks
       lookAt = Math.max(clock.now() + WATCH_MS, soonest);
       watchOn();
     };
@@ -268,7 +277,7 @@ class Program {
       if (now >= lookAt || (now >= soonest && grown > 1)) return grown > 1 && hasMoreThan(limits.maxProcesses, root) ? tooMany() : look();
       if (grown <= FAR_BEYOND) return watchOn();
       if (hasMoreThan(limits.maxProcesses, root)) return tooMany();
-      tasks = count; // they are others'
+      tasks = count; // the new tasks belong to other programs
       watchOn();
     };
     const watchOn = (): void => void (cancel = clock.timer(glance, GROWTH_MS));
@@ -282,7 +291,7 @@ class Program {
     this.#stopping = this.#endTree(root, stop === "time" || stop === "cancelled");
   }
 
-  /** bubblewrap itself would end at once, and all in the sandbox with it. */
+  /** Ends all processes. SIGTERM is not sent to bubblewrap itself, which would end at once, with everything in the sandbox. */
   async #endTree(root: TreeRoot, gently: boolean): Promise<void> {
     const { clock, sandbox } = this.#options;
     if (gently && signalTree(root, "SIGTERM", new Set(sandbox === undefined ? [] : [root.pid])) > 0) {
@@ -298,7 +307,8 @@ class Program {
     const errorOutput = this.#errors.text();
     if (this.#stop !== undefined) return { exitCode: undefined, stop: this.#stop, output, errorOutput };
     const { sandbox, merged } = this.#options;
-    // The shell that sets the limits may say something before its errors are part of the output: that its language is not installed.
+    // in merged mode, errors of bubblewrap and of the shell come before `exec 2>&1`; the shell may only warn, for example that its locale is
+    // not installed
     if (sandbox !== undefined && merged && child.exitCode !== 0 && /^bwrap: /mu.test(errorOutput))
       throw new ToolError("unavailable", `The sandbox could not be made: ${errorOutput.trim()}`, {
         outcome: "not_started",

@@ -1,8 +1,11 @@
-/** The system calls that a sandboxed program may not make: ways into the kernel and past the limits, which ordinary programs do without. */
+/**
+ * The system calls that are refused to a sandboxed program: attack surface of the kernel and ways around the limits, which ordinary programs
+ * do not need.
+ */
 
-/** By name, its number on x64 and on arm64. @see https://github.com/torvalds/linux/blob/master/arch/x86/entry/syscalls/syscall_64.tbl */
+/** Numbers of the system calls on x64 and on arm64. @see https://github.com/torvalds/linux/blob/master/arch/x86/entry/syscalls/syscall_64.tbl */
 const REFUSED: Readonly<Record<string, readonly [x64: number, arm64: number]>> = {
-  // keys of the user, which no namespace separates
+  // the user's keys, which no namespace isolates
   add_key: [248, 217],
   request_key: [249, 218],
   keyctl: [250, 219],
@@ -45,7 +48,10 @@ const REFUSED: Readonly<Record<string, readonly [x64: number, arm64: number]>> =
   syslog: [103, 116],
 };
 
-/** Local, IPv4, IPv6 and netlink. Others, such as that between a virtual machine and its host, are in no network namespace or in parts of the kernel that few use. */
+/**
+ * AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK. Others, such as vsock between a virtual machine and its host, are not isolated by a network
+ * namespace or are rarely used parts of the kernel.
+ */
 const SOCKET_FAMILIES: readonly number[] = [1, 2, 10, 16];
 
 interface Machine {
@@ -72,12 +78,12 @@ const EAFNOSUPPORT = 97;
 const AT_NUMBER = 0;
 const AT_ARCH = 4;
 const AT_FIRST_ARGUMENT = 16;
-/** Numbers from here on are those of the x32 convention, which reach the same calls. */
+/** System call numbers from here on are of the x32 ABI, which reaches the same calls. */
 const X32_BIT = 0x40000000;
 
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, value: number];
 
-/** The filter as the kernel takes it; undefined for a kind of processor whose numbers are not known here. */
+/** Returns the filter in the format of the kernel; undefined on a CPU architecture whose numbers are not known here. */
 export function seccompFilter(): Buffer | undefined {
   const machine = MACHINES.get(process.arch);
   if (machine === undefined) return undefined;

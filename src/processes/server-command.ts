@@ -1,12 +1,15 @@
-/** A server that runs as a child process, in a file that no type of Node is imported in: `haft/mcp` has it in its declarations. */
+/** A server that runs as a child process. This file imports no types of Node, since the declarations of `haft/mcp` contain it. */
 
-/** A program to start, and with what. */
+/** A program to start, with its arguments and environment. */
 export interface ServerCommand {
-  /** A program: looked up in `PATH` when it is a bare name. Never read by a shell. */
+  /** The program: looked up in `PATH` if it is a bare name. Never interpreted by a shell. */
   readonly command: string;
   readonly args?: readonly string[];
-  /** Given to the server besides the few variables it inherits (`PATH`, `HOME`, `USER`, `LANG`, `TMPDIR`) and `HAFT_SERVER`, which marks it. */
+  /**
+   * Environment variables in addition to the few that the server inherits (`PATH`, `HOME`, `USER`, `LANG`, `TMPDIR`) and `HAFT_SERVER`, which
+   * marks it.
+   */
   readonly env?: Readonly<Record<string, string>>;
-  /** Where it runs. @default this process's folder */
+  /** Working directory. @default that of this process */
   readonly cwd?: string;
 }

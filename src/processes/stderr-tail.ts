@@ -1,4 +1,4 @@
-/** Keeps the end of what a server writes besides its messages, to quote it when the server fails. */
+/** Keeps the end of what a server writes to standard error, to quote it when the server fails. */
 import type { Redact } from "../core/base/redact.ts";
 import { beginning } from "../core/base/short-text.ts";
 
@@ -11,7 +11,7 @@ export class LastWords {
   #tail = Buffer.alloc(0);
   #isCut = false;
 
-  /** `redact` is applied to what is quoted. */
+  /** @param redact applied to quoted text */
   constructor(redact: Redact) {
     this.#redact = redact;
   }
@@ -22,7 +22,7 @@ export class LastWords {
     this.#tail = Buffer.from(tail.subarray(Math.max(0, tail.length - KEPT_BYTES)));
   }
 
-  /** The last lines, fit for a terminal. */
+  /** Returns the last lines, safe to print to a terminal. */
   lines(): readonly string[] {
     const text = this.#tail.toString("utf8");
     const whole = this.#isCut ? text.slice(firstEnd(text)) : text;
@@ -45,7 +45,7 @@ function firstEnd(text: string): number {
 const ESCAPE_SEQUENCE = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?)/gu;
 const INVISIBLE = /[\p{Cc}\p{Cf}]/gu;
 
-/** Leaves out what could steer a terminal or hide text: escape sequences, control and format characters but newlines. */
+/** Removes everything that could control a terminal or hide text: escape sequences, control and format characters, except newlines and tabs. */
 export function printable(text: string): string {
   return text.replace(ESCAPE_SEQUENCE, "").replace(INVISIBLE, (character) => (character === "\n" || character === "\t" ? character : ""));
 }

@@ -1,8 +1,8 @@
 /** The JavaScript that runs inside the interpreter before the program: `tools`, `console`, `ToolError`, `input`. */
 
 /**
- * An expression: a function that is given what the host offers and returns what the host calls. It keeps the built-in functions it needs,
- * as a program may change all of them. Nothing but text and numbers goes in or out.
+ * The source of a function expression: the function receives the host's functions and returns those that the host calls. It saves the built-in
+ * functions it needs, since a program may change any of them. Only strings and numbers are passed in or out.
  */
 export const IN_PROGRAM = `(function (call, print, names, inputText) {
 "use strict";

@@ -1,27 +1,33 @@
-/** The thread that a program runs in, as its run sees it. */
+/** The thread that runs a program, from the side of the host. */
 import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { FromThread, ProgramEnd, ProgramStart, ToThread } from "./thread-messages.ts";
 
-/** For the JavaScript objects of the thread itself, such as its messages. The memory of the program is not part of it. */
+/** Memory for the JavaScript objects of the thread itself, such as its messages; the program's memory is separate. */
 const THREAD_MEMORY = { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 8, stackSizeMb: 4 } as const;
-/** How long a program may go on after its time, in a part of the interpreter that does not look at the clock. */
+/** How long a program may exceed its time, in milliseconds, in a part of the interpreter that does not check the limit. */
 const GRACE_MS = 500;
-/** Longest start of the thread. */
+/** Longest time for the thread to start, in milliseconds. */
 const START_MS = 30_000;
 
-/** The file of the thread: TypeScript in the source, JavaScript in the package; a bundle has none. */
+/** Returns the file of the thread: TypeScript in the source, JavaScript in the package; undefined in a bundle. */
 function findFile(here: unknown = import.meta.url): URL | undefined {
   if (typeof here !== "string" || !here.startsWith("file:")) return undefined;
   const file = new URL(here.endsWith(".ts") ? "./program-worker.ts" : "../processes/program/program-worker.js", here);
   return existsSync(file) ? file : undefined;
 }
 
-/** Starts at once; the first `next` says that it is ready, and the first `goOn` begins the program. `next` is asked for once before each `goOn`. */
+/**
+ * Starts the thread at once. The first `next` resolves when it is ready, and the first `goOn` begins the program. Call `next` once before each
+ * `goOn`.
+ */
 export class ProgramThread {
-  /** Not a variable: Turbopack would take `new Worker(file)` for any file next to this one, and the program for one that imports them all. */
+  /**
+   * A field instead of a variable: Turbopack would match `new Worker(file)` to any file in this folder, and then take this module for one that
+   * imports them all.
+   */
   readonly #file: URL;
   readonly #worker: Worker;
   readonly #clock: Clock;
@@ -48,7 +54,7 @@ export class ProgramThread {
       execArgv: [],
       argv: [],
       env: {},
-      // Taken, so that nothing the interpreter says is printed by this process.
+      // piped, so that output of the interpreter is not printed by this process
       stdout: true,
       stderr: true,
       name: "haft-program",
@@ -77,20 +83,20 @@ export class ProgramThread {
     this.#worker.postMessage(calls);
   }
 
-  /** Ends the thread, whatever it does. Idempotent. */
+  /** Terminates the thread in any state. Idempotent. */
   async stop(): Promise<void> {
     this.#stopTimer?.();
     await this.#worker.terminate();
   }
 
-  /** Ends a program that runs longer than its time, in code where the interpreter does not look at its limit. */
+  /** Ends a program that exceeds its time in code where the interpreter does not check the limit. */
   #watch(): void {
     const left = this.#isStarted ? Math.max(0, this.#maxRunMs - this.#usedMs) + GRACE_MS : START_MS;
     const late: ProgramEnd = this.#isStarted
       ? { kind: "limit", limit: "time" }
       : { kind: "broken", message: `its thread did not start within ${START_MS / 1_000} seconds` };
     let isOver = false;
-    // A process that was busy meanwhile reads first what the thread has said in time.
+    // if this process was busy, it first reads messages that the thread sent in time
     const cancel = this.#clock.timer(() => void setImmediate(() => (isOver ? undefined : this.#tell(ended(late)))), left);
     this.#stopTimer = () => {
       cancel();

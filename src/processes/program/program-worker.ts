@@ -1,4 +1,4 @@
-/** Runs one program in a thread of its own: QuickJS in WebAssembly, with memory that has an end. Started by `program-thread.ts`. */
+/** Runs one program in its own thread: QuickJS in WebAssembly, with limited memory. Started by `program-thread.ts`. */
 // oxlint-disable no-restricted-properties -- a thread has no ports: it measures itself, and reads only what its own code inside the interpreter wrote
 import { parentPort, workerData } from "node:worker_threads";
 import type { QuickJSContext, QuickJSHandle, QuickJSRuntime } from "quickjs-emscripten";
@@ -6,7 +6,7 @@ import { seededRandom } from "../../core/base/seeded-random.ts";
 import { IN_PROGRAM } from "./in-program.ts";
 import type { FromThread, ProgramCall, ProgramEnd, ProgramStart, ThrownInProgram, ToThread } from "./thread-messages.ts";
 
-/** The types of Node leave both out. */
+/** Missing in the types of Node. */
 interface WasmMemory {
   readonly buffer: ArrayBuffer;
 }
@@ -16,27 +16,27 @@ declare const WebAssembly: {
 };
 
 const PAGE_BYTES = 65_536;
-/** WebAssembly.Memory grows by a fifth at most, so an allocation that fails finds more than this share of it taken. */
+/** WebAssembly.Memory grows by at most a fifth, so when an allocation fails, more than this share is in use. */
 const FULL_SHARE = 0.75;
-/** WebAssembly.Memory that the interpreter itself begins with, in pages. */
+/** Initial WebAssembly.Memory of the interpreter, in pages. */
 const FIRST_PAGES = 256;
-/** Of the interpreter's own stack, so that deep recursion ends as an error of the program. */
+/** Stack of the interpreter, so that deep recursion ends as an error of the program. */
 const STACK_BYTES = 256 * 1024;
-/** Jobs (steps behind an `await`) between two looks at the limits. */
+/** Number of jobs (steps after an `await`) between two checks of the limits. */
 const JOBS_AT_ONCE = 1_000;
-/** Most characters that leave the program in one piece, and in all calls that it makes without a pause. */
+/** Maximum number of characters that leave the program in one value, and in all calls between two pauses. */
 const MAX_TEXT = 4 * 1024 * 1024;
 const PREFIX = '(async()=>{"use strict";';
 const FILE = "program.js";
 
-/** As `describe` of in-program.ts writes it. */
+/** The format of `describe` in in-program.ts. */
 type Told = readonly [name: string, message: string, line: number, column: number, details: readonly string[], hint: string];
 
 const OUT_OF_MEMORY: ThrownInProgram = { name: "InternalError", message: "out of memory", place: undefined, details: [], hint: "" };
 
 type Limit = Extract<ProgramEnd, { readonly kind: "limit" }>["limit"];
 
-/** The time that the interpreter sees: that of the program, in UTC. Set before the interpreter is loaded. */
+/** The time that the interpreter sees: that of the program, in UTC. Must be set before the interpreter is loaded. */
 let wallTime = 0;
 
 function holdTime(): void {
@@ -53,7 +53,7 @@ class ProgramRun {
   readonly #runtime: QuickJSRuntime;
   readonly #memory: WasmMemory;
   readonly #vm: QuickJSContext;
-  /** The functions that were made inside. */
+  /** The functions that `IN_PROGRAM` returned. */
   readonly #inside: QuickJSHandle;
   #main: QuickJSHandle | undefined;
   #hasBegun = false;
@@ -113,7 +113,7 @@ class ProgramRun {
     return { kind: thrown.name === "SyntaxError" ? "invalid" : "threw", ...thrown };
   }
 
-  /** A call is settled when all that follows from those before it has run, so the same results always lead to the same calls. */
+  /** Settles the calls one by one. All jobs that follow from one run before the next, so that the same results always lead to the same calls. */
   #settle(ended: ToThread): ProgramEnd | undefined {
     const vm = this.#vm;
     for (const { number, succeeded, text, wallTime: now } of ended) {
@@ -128,7 +128,7 @@ class ProgramRun {
     return undefined;
   }
 
-  /** Adds to the time that the program has used. */
+  /** Runs `work` and adds its duration to the used time. */
   #timed(work: () => ProgramEnd | undefined): ProgramEnd | undefined {
     const from = performance.now();
     this.#endsAt = from + this.#start.maxRunMs - this.#usedMs;
@@ -154,7 +154,10 @@ class ProgramRun {
     this.#log = "";
   }
 
-  /** Posts the end at once: a program can hold up its own end for a while, as by a promise whose executor is interrupted. The thread is ended then. */
+  /**
+   * Posts the end at once: a program can delay its own end, for example with a promise whose executor is interrupted. The host then terminates
+   * the thread.
+   */
   #stop(limit: Limit): void {
     if (this.#limit !== undefined) return;
     this.#tell({ kind: "limit", limit });
@@ -170,7 +173,7 @@ class ProgramRun {
     while (this.#runtime.hasPendingJob()) {
       if (this.#isOver()) return undefined;
       const ran = this.#runtime.executePendingJobs(JOBS_AT_ONCE);
-      if (ran.error !== undefined) return { kind: "limit", limit: "memory" }; // what the program itself throws there rejects a promise
+      if (ran.error !== undefined) return { kind: "limit", limit: "memory" }; // exceptions of the program reject a promise instead
       ran.dispose();
     }
     return this.#endOfMain();
@@ -202,15 +205,15 @@ class ProgramRun {
     this.#textLeft -= lengthOf(vm, name) + lengthOf(vm, input);
     if (this.#textLeft < 0) this.#stop("text");
     if (this.#callCount >= this.#start.maxCalls) this.#stop("calls");
-    if (this.#limit !== undefined) return -1; // the program is stopped at the next look at its limits
+    if (this.#limit !== undefined) return -1; // the interpreter stops the program at the next check of its limits
     this.#calls.push({ number: this.#callCount, name: vm.getString(name), input: vm.getString(input), madeAt: wallTime });
     return this.#callCount++;
   }
 
-  /** @param text JSON: a text would end at its first NUL */
+  /** @param text JSON: a plain text would end at its first NUL */
   #print(text: QuickJSHandle): void {
     if (this.#logLeft < 0) return;
-    // A text that is far too long is not copied.
+    // a text that is far too long is not copied
     const line = lengthOf(this.#vm, text) > MAX_TEXT ? "[a text that is too long]\n" : (JSON.parse(this.#vm.getString(text)) as string);
     const kept = line.slice(0, this.#logLeft);
     this.#log += kept.length < line.length ? kept.replace(/[\uD800-\uDBFF]$/, "") : kept;
@@ -223,7 +226,7 @@ function lengthOf(vm: QuickJSContext, text: QuickJSHandle): number {
   return vm.getProp(text, "length").consume((length) => vm.getNumber(length));
 }
 
-/** The limit behind an error of the interpreter itself. With no memory left even for an error, it throws `null`. */
+/** Returns the limit behind an error of the interpreter itself. With no memory left even for an error, it throws `null`. */
 function limitOf(thrown: Extract<ProgramEnd, { readonly kind: "threw" | "invalid" }>, isMemoryFull: boolean): ProgramEnd {
   const { name, message } = thrown;
   const isInternal = name === "InternalError";
@@ -237,7 +240,7 @@ function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-/** WebAssembly itself has failed: its stack or its memory is at an end. */
+/** Returns the end for an error of WebAssembly itself, whose stack or memory is exhausted. */
 function failureOf(thrown: unknown): ProgramEnd {
   const message = messageOf(thrown);
   if (thrown instanceof RangeError || /stack/u.test(message)) return { kind: "limit", limit: "stack" };
@@ -263,7 +266,7 @@ async function prepare(start: ProgramStart, post: (message: FromThread) => void)
 }
 
 async function main(): Promise<void> {
-  const start = workerData as ProgramStart; // given by program-thread.ts
+  const start = workerData as ProgramStart; // set by program-thread.ts
   wallTime = start.wallTime;
   holdTime();
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin

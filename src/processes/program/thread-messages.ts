@@ -1,43 +1,46 @@
-/** The messages between a run of a program and the thread that it runs in. */
+/** The messages between the host of a program and its thread. */
 
 /** Limits of one program. */
 export interface ProgramLimits {
-  /** Longest time that the program itself computes, in milliseconds; waits for its calls do not count. */
+  /** Longest time that the program itself may compute, in milliseconds; waiting for its calls does not count. */
   readonly maxRunMs: number;
-  /** Most memory of the program, in MiB. */
+  /** Maximum memory of the program, in MiB. */
   readonly maxMemoryMb: number;
-  /** Most calls of tools. */
+  /** Maximum number of tool calls. */
   readonly maxCalls: number;
-  /** Most characters that it prints; the rest is left out. */
+  /** Maximum number of characters that the program may print; the rest is left out. */
   readonly maxLogChars: number;
 }
 
-/** How the thread starts; its `workerData`. */
+/** The `workerData` of the thread. */
 export interface ProgramStart extends ProgramLimits {
   readonly code: string;
   /** JSON text. */
   readonly input: string;
-  /** The qualified names of tools, for listing them. */
+  /** Qualified names of the tools, for listing them. */
   readonly toolNames: readonly string[];
-  /** Decides `Math.random`. */
+  /** Seed of `Math.random`. */
   readonly seed: string;
-  /** The time on the clock of the program, in milliseconds since the epoch. */
+  /** Initial time of the program's clock, in milliseconds since the epoch. */
   readonly wallTime: number;
 }
 
 /** A call that the program makes. */
 export interface ProgramCall {
-  /** Counts from 0, in the order of the calls. */
+  /** Index of the call, from 0, in the order of the calls. */
   readonly number: number;
-  /** As it was written: `shop::order`, or a bare name. */
+  /** The name as the program wrote it: `shop::order`, or a bare name. */
   readonly name: string;
   /** JSON text. */
   readonly input: string;
-  /** The time on the clock of the program when it was made. Told by the program: how many calls end at once differs where it is run again. */
+  /**
+   * Time of the program's clock when the call was made. Set by the program, since the number of calls that end together may differ when it is
+   * run again.
+   */
   readonly madeAt: number;
 }
 
-/** The end of a call, for the program. */
+/** The end of a call, passed to the program. */
 export interface SettledCall {
   readonly number: number;
   readonly succeeded: boolean;
@@ -47,7 +50,7 @@ export interface SettledCall {
 }
 
 export interface Place {
-  /** Both count from 1. */
+  /** Both are counted from 1. */
   readonly line: number;
   readonly column: number;
 }
@@ -57,7 +60,7 @@ export interface ThrownInProgram {
   readonly name: string;
   readonly message: string;
   readonly place: Place | undefined;
-  /** Those of the call's error, where it threw one. */
+  /** Details of the error, if it is that of a call. */
   readonly details: readonly string[];
   readonly hint: string;
 }
@@ -66,17 +69,17 @@ export type ProgramEnd =
   | { readonly kind: "returned"; readonly text: string; readonly returnedNothing: boolean }
   | ({ readonly kind: "threw" | "invalid" } & ThrownInProgram)
   | { readonly kind: "limit"; readonly limit: "time" | "memory" | "calls" | "stack" | "text" }
-  /** The package is not installed, or the interpreter failed. */
+  /** `missing`: the package is not installed; `broken`: the interpreter failed. */
   | { readonly kind: "missing" | "broken"; readonly message: string };
 
-/** The program waits, or has ended. */
+/** Sent when the program waits for calls, or has ended. */
 export interface FromThread {
-  /** The calls that it has made since the message before. */
+  /** Calls made since the last message. */
   readonly calls: readonly ProgramCall[];
-  /** The text that it has printed since. */
+  /** Text printed since the last message. */
   readonly log: string;
   readonly end: ProgramEnd | undefined;
-  /** How long the program has computed so far, in milliseconds. Measured by the thread: this process may be slow to read its messages. */
+  /** How long the program has computed so far, in milliseconds. Measured by the thread, since this process may be slow to read messages. */
   readonly usedMs: number;
 }
 
