@@ -1,8 +1,8 @@
-/** Recognizes documents of other formats, so that a refusal can say what would work. */
+/** Recognizes documents of other formats, so that an error message can say what would work. */
 import { typeInWords } from "../core/base/wording.ts";
 
 interface Kind {
-  /** The keys that such a document has, with their types; `a.b` is a key inside an object. */
+  /** The keys that identify the format, with their types; `a.b` is a key inside an object. */
   readonly keys: Readonly<Record<string, "a string" | "a number" | "an array" | "an object">>;
   readonly what: string;
   readonly instead: string;
@@ -63,7 +63,7 @@ const KINDS: readonly Kind[] = [
     instead: 'Docker\'s gateway serves them all: type = "mcp", command = "docker", args = ["mcp", "gateway", "run"].',
   },
   {
-    keys: { startCommand: "an object", "startCommand.type": "a string" }, // a tool of that name has other keys
+    keys: { startCommand: "an object", "startCommand.type": "a string" }, // a tool named `startCommand` has other keys
     what: "a smithery.yaml, whose command is made by code",
     instead: 'Write the command of the server: type = "mcp", command = "…", args = […].',
   },
@@ -72,11 +72,11 @@ const KINDS: readonly Kind[] = [
 export interface ForeignDocument {
   /** With its article. */
   readonly what: string;
-  /** A whole sentence, or two. */
+  /** One or two whole sentences. */
   readonly instead: string;
 }
 
-/** The known format of a document that is not the one that is wanted; undefined for all others. */
+/** Returns the known format of a document that is not of the expected one; undefined for any other document. */
 export function foreignDocument(value: unknown): ForeignDocument | undefined {
   return KINDS.find(({ keys }) => Object.entries(keys).every(([key, type]) => typeInWords(valueAt(value, key.split("."))) === type));
 }

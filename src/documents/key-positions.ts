@@ -1,16 +1,16 @@
-/** The place of each key of a document, so that a problem found later can still name its place. */
+/** Records the position of each key of a document, so that a problem found later can still name its position. */
 import { jsonPath } from "../core/base/json.ts";
 
-/** Line and column, both from 1; columns in UTF-16 units. */
+/** Line and column, both counted from 1; columns in UTF-16 code units. */
 export interface Position {
   readonly line: number;
   readonly column: number;
 }
 
-/** The keys and list indexes that lead to a value. */
+/** The keys and array indexes that lead to a value. */
 export type KeyPath = readonly (string | number)[];
 
-/** The values of a document, and their places in it. */
+/** The value of a document, and the positions of its keys. */
 export interface ParsedFile {
   readonly value: unknown;
   readonly positions: KeyPositions;
@@ -20,18 +20,18 @@ export class KeyPositions {
   readonly #positions = new Map<string, Position>();
   #fill: ((positions: KeyPositions) => void) | undefined;
 
-  /** @param fill adds the places when the first one is asked for: most documents have no problem */
+  /** @param fill adds the positions, called when the first one is looked up: most documents have no problem */
   constructor(fill?: (positions: KeyPositions) => void) {
     this.#fill = fill;
   }
 
-  /** Remembers the place of a key; the first one given stays. */
+  /** Records the position of a key, unless it has one. */
   add(path: KeyPath, position: Position): void {
     const key = jsonPath(path);
     if (!this.#positions.has(key)) this.#positions.set(key, position);
   }
 
-  /** The place of a key, or else of the nearest one around it, or else the start of the file. */
+  /** Returns the position of a key, else of its nearest ancestor, else the start of the file. */
   of(path: KeyPath): Position {
     const fill = this.#fill;
     this.#fill = undefined;
@@ -46,7 +46,7 @@ export class KeyPositions {
 
 const START: Position = { line: 1, column: 1 };
 
-/** Turns offsets in a text into lines and columns. */
+/** Converts offsets in a text to lines and columns. */
 export class LineIndex {
   readonly #starts: number[] = [0];
 

@@ -1,4 +1,4 @@
-/** Reads a document in strict JSON, or in JSON as editors write it. */
+/** Parses a document in strict JSON, or in JSON with comments and trailing commas, as editors write it. */
 import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { parseJson, type ParseOptions } from "../core/base/parse-json.ts";
@@ -8,21 +8,21 @@ import { syntaxError } from "./problems.ts";
 export interface JsonFileLimits {
   readonly maxDepth: number;
   readonly maxNodes: number;
-  /** Places are reported for keys down to this depth; what lies deeper is named by its nearest parent. @default all */
+  /** Positions are recorded for keys down to this depth; a deeper key is reported at its nearest ancestor. @default all */
   readonly positionDepth?: number;
 }
 
-/** Enough for any configuration. */
+/** Enough for any configuration file. */
 const CONFIG_LIMITS: JsonFileLimits = { maxDepth: 32, maxNodes: 100_000 };
 
-/** @throws ToolError `invalid_config` with line and column when the text is not JSON, or repeats a key */
+/** @throws ToolError `invalid_config` with line and column if the text is not JSON, or repeats a key */
 export function parseJsonFile(text: string, file: string, limits: JsonFileLimits = CONFIG_LIMITS): ParsedFile {
   const { maxDepth, maxNodes, positionDepth = maxDepth } = limits;
   const value = parseJsonText(text, file, { maxDepth, maxNodes });
   return { value, positions: new KeyPositions((positions) => addJsonPositions(text, positions, positionDepth)) };
 }
 
-/** The value alone, for documents whose places are not needed. @throws as `parseJsonFile` */
+/** Returns only the value, for documents whose positions are not needed. @throws as `parseJsonFile` */
 export function parseJsonText(text: string, file: string, limits: ParseOptions): JsonValue {
   try {
     return parseJson(text, limits);
@@ -34,7 +34,7 @@ export function parseJsonText(text: string, file: string, limits: ParseOptions):
   }
 }
 
-/** @param maxDepth keys below are not looked at; their nearest parent is used instead */
+/** @param maxDepth keys below this depth get no position */
 function addJsonPositions(text: string, positions: KeyPositions, maxDepth: number): void {
   new JsonScanner(text, positions, maxDepth).value([]);
 }
@@ -53,7 +53,7 @@ class JsonScanner {
     this.#lines = new LineIndex(text);
   }
 
-  /** The parser has capped the depth. */
+  /** Recursive: the parser has already limited the depth. */
   value(path: KeyPath): void {
     this.#to(SPACE);
     const first = this.#text[this.#at];
@@ -64,7 +64,7 @@ class JsonScanner {
     this.#to(SPACE);
   }
 
-  /** Reads the members between the brackets. */
+  /** Scans the members of an object or an array. */
   #members(end: "}" | "]", path: KeyPath): void {
     this.#at++;
     for (let index = 0; ; index++) {
@@ -87,7 +87,7 @@ class JsonScanner {
     return written.includes("\\") ? unescape(written) : written;
   }
 
-  /** Moves behind the closing quote: the first one behind an even number of backslashes. */
+  /** Moves past the closing quote: the first one after an even number of backslashes. */
   #string(): void {
     for (let quote = this.#text.indexOf('"', this.#at + 1); quote >= 0; quote = this.#text.indexOf('"', quote + 1)) {
       let before = quote - 1;
@@ -97,7 +97,7 @@ class JsonScanner {
     }
   }
 
-  /** Moves behind what a sticky pattern matches here. */
+  /** Moves past what a sticky pattern matches here. */
   #to(pattern: RegExp): void {
     pattern.lastIndex = this.#at;
     if (pattern.test(this.#text)) this.#at = pattern.lastIndex;
@@ -123,7 +123,7 @@ function unescape(written: string): string {
 
 const TOKENS = /"(?:[^"\\]|\\[^])*"?|\/\/[^\r\n]*|\/\*[^]*?(?:\*\/|$)|[^\s]/gu;
 
-/** Puts spaces in place of comments and of commas before a closing bracket, so that every place stays where it is. Takes linear time. */
+/** Replaces comments, and commas before a closing bracket, by spaces, so that all positions stay the same. Takes linear time. */
 export function withoutComments(text: string): string {
   const tokens = Array.from(text.matchAll(TOKENS), ({ 0: token, index }) => ({ token, index }));
   const plain = tokens.filter(({ token }) => !isComment(token));

@@ -1,13 +1,12 @@
-/** Reads a document in TOML. */
 import { TomlError, parse } from "smol-toml";
 import type { ParsedFile } from "./key-positions.ts";
 import { syntaxError } from "./problems.ts";
 import { RefusedToml, tomlPositions } from "./toml-positions.ts";
 
-/** Deeper than anything people write, and no danger to the stack. */
+/** Deeper than any document a person writes, and small enough for the stack. */
 const MAX_DEPTH = 32;
 
-/** @throws ToolError `invalid_config` with line and column when the text is not TOML 1.0 */
+/** Parses a document in TOML. @throws ToolError `invalid_config` with line and column if the text is not TOML 1.0 */
 export function parseToml(text: string, file: string): ParsedFile {
   try {
     const value = parse(text, { maxDepth: MAX_DEPTH });

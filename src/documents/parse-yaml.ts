@@ -1,4 +1,4 @@
-/** Reads a document in YAML 1.2, without the parts of YAML that surprise: tags, merge keys, keys that are no text. */
+/** Parses a document in YAML 1.2, without its surprising parts: tags, merge keys, keys that are not strings. */
 import { Composer, Lexer, LineCounter, Parser, isAlias, isMap, isScalar, isSeq, type CST, type Document, type Node, type Pair } from "yaml";
 import { KeyPositions, LineIndex, type KeyPath, type ParsedFile, type Position } from "./key-positions.ts";
 import type { JsonFileLimits } from "./parse-json-file.ts";
@@ -7,16 +7,16 @@ import { syntaxError } from "./problems.ts";
 export interface YamlLimits extends JsonFileLimits {
   readonly maxTokens: number;
   readonly maxAliases: number;
-  /** Keys that YAML reads as a number, boolean or null are taken as they are written, such as `200:` in OpenAPI. @default false */
+  /** Whether keys that YAML reads as a number, boolean or null are taken literally, such as `200:` in OpenAPI. @default false */
   readonly plainKeys?: boolean;
 }
 
-/** Enough for any configuration. */
+/** Enough for any configuration file. */
 const CONFIG_LIMITS: YamlLimits = { maxTokens: 50_000, maxDepth: 32, maxAliases: 100, maxNodes: 100_000 };
 
 /**
- * Anchors and aliases are followed, as often as the limits allow. A `%YAML 1.1` line, a tag, a merge key, a key
- * given twice and a key that YAML reads as a number, boolean or null are errors.
+ * Parses a document in YAML. Aliases are resolved, as often as the limits allow. A `%YAML 1.1` line, a tag, a merge key, a duplicate key and a
+ * key that YAML reads as a number, boolean or null are errors.
  *
  * @throws ToolError `invalid_config` with line and column
  */
@@ -39,7 +39,7 @@ export function parseYaml(text: string, file: string, limits: YamlLimits = CONFI
   return { value: document.contents === null ? {} : reader.read(document.contents, []), positions: reader.positions };
 }
 
-/** Refuses, before anything is built of it, what the parser would take long over or run out of stack with. */
+/** Yields the tokens. Throws on input that would take the parser too long or overflow its stack, before anything is built. */
 function* tokensOf(
   text: string,
   parser: Parser,
@@ -58,17 +58,17 @@ function* tokensOf(
   yield* parser.end();
 }
 
-/** Counts from the tokens alone how deep the parser has to nest: by brackets, by dashes in one line, and by indentation. */
+/** Determines from the tokens alone how deeply the parser has to nest: by brackets, by dashes in one line, and by indentation. */
 class Nesting {
   #flow = 0;
   #inLine = 0;
-  /** Of the lines that the present one is nested in, and its own. */
+  /** Indents of the current line and of the lines it is nested in. */
   readonly #indents: number[] = [];
-  /** Undefined behind the first text of a line. */
+  /** Indent of the current line; undefined after its first token. */
   #indent: number | undefined = 0;
   #before = "";
 
-  /** How deep it is with one more token, at least. */
+  /** Returns the minimum depth after one more token. */
   after(token: string): number {
     const isScalar = this.#before === SCALAR;
     this.#before = token;
@@ -85,7 +85,7 @@ class Nesting {
   #take(token: string, isScalar: boolean): void {
     if (this.#indent !== undefined) this.#takeFirst(token, this.#indent);
     if (isScalar) {
-      if (token.endsWith("\n")) this.#beginLine(); // a block of text ends with its line
+      if (token.endsWith("\n")) this.#beginLine(); // a block scalar includes its last line break
     } else if (token === "[" || token === "{") this.#flow++;
     else if (token === "]" || token === "}") this.#flow--;
     else if (token === "-" || token === "?") this.#inLine++;
@@ -103,9 +103,9 @@ class Nesting {
   }
 }
 
-/** The lexer's sign that the next token is text. */
+/** The lexer's marker that the next token is a scalar. */
 const SCALAR = "\u001f";
-/** Tokens that are signs of the lexer and not in the text: of a document, the end of flow, a text. */
+/** Markers of the lexer that are not in the text: of a document, the end of a flow collection, a scalar. */
 const SIGNS: ReadonlySet<string> = new Set(["\u0002", "\u0018", SCALAR]);
 const START: Position = { line: 1, column: 1 };
 
@@ -161,7 +161,7 @@ class YamlReader {
   }
 
   #readMap(items: readonly Pair[], path: KeyPath): object {
-    const table: Record<string, unknown> = Object.create(null); // so that "__proto__" is a key like any other
+    const table: Record<string, unknown> = Object.create(null); // null prototype: "__proto__" is a key like any other
     for (const { key, value } of items) {
       const name = this.#keyName(key);
       if (Object.hasOwn(table, name)) throw this.#error(offsetOf(key), `the key ${JSON.stringify(name)} comes twice.`);

@@ -1,4 +1,4 @@
-/** Collects what is wrong with a document, each problem with its place, to report all of it at once. */
+/** Collects the problems of a document, each with its position, to report all of them at once. */
 import { ToolError } from "../core/error.ts";
 import { jsonPath } from "../core/base/json.ts";
 import type { KeyPath, KeyPositions, Position } from "./key-positions.ts";
@@ -18,43 +18,41 @@ export class Problems {
     this.#positions = positions;
   }
 
-  /** Of the same file, and empty. */
+  /** Returns an empty collection for the same file. */
   another(): Problems {
     return new Problems(this.#file, this.#positions);
   }
 
-  /** Adds a problem of the value at `path`. */
   add(path: KeyPath, problem: string): void {
     this.#found.push({ path, problem, position: this.#positions.of(path), text: this.line(path, problem) });
   }
 
-  /** The problem as one line: `haft.toml:7:3: toolsets.fs.root: must be a string, not a number.` */
+  /** Returns a problem as one line: `haft.toml:7:3: toolsets.fs.root: must be a string, not a number.` */
   line(path: KeyPath, problem: string): string {
     return placedLine(this.#file, this.#positions.of(path), path.length === 0 ? problem : `${keyName(path)}: ${problem}`);
   }
 
-  /** The keys of a table as the file gives them: an object would put those that are numbers first. */
+  /** Returns the keys of a table in the order of the file: an object puts integer keys first. */
   inOrder(table: KeyPath, keys: readonly string[]): readonly string[] {
     const place = (key: string): Position => this.#positions.of([...table, key]);
     return keys.toSorted((one, other) => compare(place(one), place(other)));
   }
 
-  /** How many were added. */
   get count(): number {
     return this.#found.length;
   }
 
-  /** Each by itself, in the order in which they were added. */
+  /** The problems in the order in which they were added. */
   get found(): readonly PlacedProblem[] {
     return this.#found;
   }
 
-  /** All of them, in the order of the file. */
+  /** Returns all problems as lines, in the order of the file. */
   lines(): readonly string[] {
     return this.#found.toSorted((one, other) => compare(one.position, other.position)).map((problem) => problem.text);
   }
 
-  /** @throws ToolError `invalid_config` with the problems in the order of the file; the first is the message */
+  /** @throws ToolError `invalid_config` with all problems in the order of the file; the message is the first one */
   throwIfAny(): void {
     const lines = this.lines();
     const first = lines[0];
@@ -68,7 +66,7 @@ function compare(one: Position, other: Position): number {
   return one.line - other.line || one.column - other.column;
 }
 
-/** A file that is not even TOML, YAML or JSON. */
+/** Makes the error of a file that is not valid TOML, YAML or JSON. */
 export function syntaxError(file: string, position: Position, problem: string, cause?: unknown): ToolError {
   const line = placedLine(file, position, problem);
   return new ToolError("invalid_config", line, { details: [line], cause });

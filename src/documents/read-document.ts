@@ -1,4 +1,4 @@
-/** Reads a file as the kind of document its name says it is. */
+/** Reads a file as the kind of document that its extension names. */
 import { hash } from "node:crypto";
 import { extname } from "node:path";
 import { ToolError } from "../core/error.ts";
@@ -11,29 +11,29 @@ import { readTextFile, type TextFile } from "./read-text-file.ts";
 export type DocumentEnding = ".toml" | ".yaml" | ".yml" | ".json" | ".jsonc" | ".code-workspace";
 
 export interface ReadDocument extends ParsedFile {
-  /** SHA-256 of its text, in hex. */
+  /** SHA-256 of the text, in hex. */
   readonly digest: string;
 }
 
 export interface DocumentFile extends Omit<TextFile, "code"> {
   readonly endings: readonly DocumentEnding[];
-  /** @default those of a configuration */
+  /** @default those of a configuration file */
   readonly limits?: YamlLimits;
-  /** JSON may have comments and trailing commas, as editors write it. @default false */
+  /** Whether JSON may have comments and trailing commas. @default false */
   readonly jsonComments?: boolean;
 }
 
 /**
- * Reads and parses the file. Only the parser it needs is loaded.
+ * Reads and parses a file. Only the parser it needs is loaded.
  *
- * @throws ToolError `invalid_config` for a name that ends otherwise, for what is not a regular file in UTF-8, and with line and column for
- * what the parser refuses
+ * @throws ToolError `invalid_config` for another extension, for anything but a regular file in UTF-8, and with line and column for a syntax
+ * error
  */
 export async function readDocument({ path, what, endings, maxBytes, hint, limits, jsonComments }: DocumentFile): Promise<ReadDocument> {
   const problem = endingProblem(path, endings);
   if (problem !== undefined) throw new ToolError("invalid_config", `Cannot read the ${what} ${path}: its name ${problem}`);
   const text = await readTextFile({ path, what, code: "invalid_config", maxBytes, hint });
-  // The first one is not part of the text, and parsers pass over a second.
+  // the first byte order mark is not part of the text, and parsers skip a second one
   if (text.startsWith("\ufeff")) throw syntaxError(path, { line: 1, column: 1 }, "there is more than one byte order mark.");
   const ending = extname(path).toLowerCase();
   const parse = await parserFor(ending);
@@ -45,7 +45,7 @@ export async function readDocument({ path, what, endings, maxBytes, hint, limits
   }
 }
 
-/** In double quotes, a path of Windows with its backslashes as they are. */
+/** Matches a Windows path with unescaped backslashes in double quotes. */
 const UNESCAPED_PATH = /"[a-z]:\\(?!\\)/iu;
 
 function withHint({ code, message, details, cause }: ToolError): ToolError {
@@ -56,7 +56,7 @@ function withHint({ code, message, details, cause }: ToolError): ToolError {
   });
 }
 
-/** `must end in .yaml, .yml or .json.`; undefined for a path that does, in any case. */
+/** Returns `must end in .yaml, .yml or .json.`; undefined if the path has one of the extensions, in any case. */
 export function endingProblem(path: string, endings: readonly DocumentEnding[]): string | undefined {
   const ending = extname(path).toLowerCase();
   if (endings.some((known) => known === ending)) return undefined;

@@ -1,12 +1,15 @@
-/** Reads JSON Lines that a person wrote by hand: no bad line is ignored, and each is named by its place. */
+/** Reads JSON Lines that a person wrote by hand: no invalid line is ignored, and each is reported with its position. */
 import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 
 export interface JsonLines<Item> {
-  /** In the order of their lines. */
+  /** In the order of the lines. */
   readonly items: readonly Item[];
-  /** Of each bad line, in order: `file:3: …`, with the column where it is not JSON. At most twenty, the last of which counts the rest. */
+  /**
+   * One entry per invalid line, in order: `file:3: …`, with the column if the line is not JSON. At most twenty, the last of which counts the
+   * rest.
+   */
   readonly problems: readonly string[];
 }
 
@@ -15,8 +18,9 @@ const MAX_PROBLEMS = 20;
 /**
  * Reads every line that is not blank.
  *
- * @param source the text, and what messages call it
- * @param read makes an item of a line's value; what it throws is that line's problem, or its `details` are where it has several
+ * @param source the text, and its name for messages
+ * @param read makes an item of a line's value. What it throws is reported as the line's problem; each of the error's `details` separately, if
+ * it has any
  */
 export function readJsonLines<Item>(
   { text, file }: { readonly text: string; readonly file: string },
@@ -38,7 +42,7 @@ export function readJsonLines<Item>(
   return { items, problems: more > 0 ? [...problems.slice(0, MAX_PROBLEMS - 1), `and ${more + 1} more lines`] : problems };
 }
 
-/** `file:3:14: …`: the parser counts columns in the line it is given. */
+/** Returns `file:3:14: …`; the parser has counted columns within the line. */
 function placed({ message }: ToolError, place: string): string {
   const column = /,? at line 1, column (\d+)/u.exec(message);
   return column === null ? `${place}: ${message}` : `${place}:${column[1]}: ${message.replace(column[0], "")}`;

@@ -1,4 +1,4 @@
-/** Reads a regular file as text, and nothing that only looks like one. */
+/** Reads regular files as text, and refuses everything else. */
 import { constants } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
 import { ToolError } from "../core/error.ts";
@@ -10,21 +10,21 @@ export interface TextFile {
   readonly path: string;
   /** The kind of file, for messages: `configuration`. */
   readonly what: string;
-  /** Of every error. */
+  /** The code of every error. */
   readonly code: ErrorCode;
   readonly maxBytes: number;
-  /** A hint for a path that is a folder, a pipe or a device. */
+  /** The hint of the error for a folder, a pipe or a device. */
   readonly hint: string;
 }
 
-/** The fields of a text that errors name. */
+/** The fields that errors need. */
 type Named = Pick<TextFile, "path" | "what" | "code">;
 type Target = Omit<TextFile, "maxBytes">;
 
 /**
- * The text of a regular file in UTF-8, without its byte order mark.
+ * Returns the text of a regular file in UTF-8, without a byte order mark.
  *
- * @throws ToolError for everything else: no file, a folder, a pipe or device, too many bytes, another encoding
+ * @throws ToolError for everything else: a missing file, a folder, a pipe or device, too many bytes, another encoding
  */
 export async function readTextFile(target: TextFile): Promise<string> {
   const file = await openRegularFile(target);
@@ -36,9 +36,9 @@ export async function readTextFile(target: TextFile): Promise<string> {
 }
 
 /**
- * The same in pieces, for a file of any size: no more than one of them is in memory.
+ * Yields the text in pieces, for a file of any size: only one piece is in memory at a time.
  *
- * @throws ToolError as `readTextFile` does, except that nothing is too large; while iterating
+ * @throws ToolError as `readTextFile`, without a limit on the size; while iterating
  */
 export async function* readTextPieces(target: Target): AsyncGenerator<string, void, undefined> {
   const file = await openRegularFile(target);
@@ -49,7 +49,7 @@ export async function* readTextPieces(target: Target): AsyncGenerator<string, vo
   }
 }
 
-/** Text in UTF-8 that comes in pieces, wherever they were cut. @throws ToolError while iterating, for anything else */
+/** Decodes UTF-8 text from pieces, which may be split anywhere. @throws ToolError while iterating, for anything else */
 export async function* decodePieces(target: Named, pieces: AsyncIterable<Uint8Array>): AsyncGenerator<string, void, undefined> {
   const decoder = new TextDecoder("utf-8", { fatal: true });
   try {
@@ -65,7 +65,7 @@ const CHUNK_BYTES = 64 * 1024;
 
 async function* piecesOf(file: FileHandle): AsyncGenerator<Uint8Array, void, undefined> {
   for (;;) {
-    // With its length: the handles of Yarn's Plug'n'Play read nothing without one
+    // with an explicit length: file handles of Yarn's Plug'n'Play read nothing without one
     const { bytesRead, buffer } = await file.read(Buffer.alloc(PIECE_BYTES), 0, PIECE_BYTES, null);
     if (bytesRead === 0) return;
     yield buffer.subarray(0, bytesRead);
@@ -87,7 +87,8 @@ async function openRegularFile(target: Target): Promise<FileHandle> {
 
 async function openFile(target: Target): Promise<FileHandle> {
   try {
-    return await open(target.path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0)); // a pipe must not make us wait for a writer
+    // non-blocking, so that opening a pipe does not wait for a writer
+    return await open(target.path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   } catch (error: unknown) {
     const code = systemCode(error);
     if (code === "ENOENT" || code === "ENOTDIR") throw unreadable(target, "there is no such file", undefined, error);

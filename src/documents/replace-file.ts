@@ -1,4 +1,4 @@
-/** Writes a file so that a reader, or a crash, sees the old text or the new one and nothing between. */
+/** Replaces a file atomically: a reader, or a restart after a crash, sees either the old text or the new one. */
 import { open, realpath, rm, stat, type FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { syncFile } from "../core/base/sync-file.ts";
@@ -7,11 +7,14 @@ import { renameFile } from "../core/rename-file.ts";
 import { systemPorts } from "../core/system-ports.ts";
 
 export interface ReplaceOptions {
-  /** Of a new file; a file that is there keeps its own. @default 0o644 */
+  /** Permissions of a new file; an existing file keeps its own. @default 0o644 */
   readonly mode?: number;
 }
 
-/** Where the path is a link, what it leads to is replaced. @throws ToolError `store_failed` saying what the system says; the old file is whole then */
+/**
+ * Replaces a file; if the path is a link, the file it links to. @throws ToolError `store_failed` with the system's error; the old file is then
+ * unchanged
+ */
 export async function replaceFile(path: string, text: string, { mode = 0o644 }: ReplaceOptions = {}): Promise<void> {
   const target = await realpath(path).catch(() => resolve(path));
   const temporary = join(dirname(target), `.${systemPorts.ids.next("haft")}.part`);
@@ -32,7 +35,7 @@ export async function replaceFile(path: string, text: string, { mode = 0o644 }: 
 }
 
 async function keepMode(file: FileHandle, target: string): Promise<void> {
-  const before = await stat(target).catch(() => undefined); // opening a pipe would wait for a writer
+  const before = await stat(target).catch(() => undefined); // not opened: opening a pipe would wait for a writer
   if (before === undefined) return;
   if (!before.isFile() && !before.isDirectory()) throw new Error("it is not a regular file but a pipe, socket or device");
   await file.chmod(before.mode & 0o777);

@@ -1,24 +1,30 @@
 /**
- * Finds the places of the keys of a TOML document, which the parser does not report.
+ * Finds the positions of the keys of a TOML document, which the parser does not report.
  *
- * Only for a document that has been parsed: what follows what is taken as given, and values are skipped over.
+ * Only for a document that was parsed successfully: the syntax is not checked again, and values are skipped.
  */
 import { jsonPath } from "../core/base/json.ts";
 import { KeyPositions, LineIndex, type KeyPath, type Position } from "./key-positions.ts";
 
-/** No key of ours lies deeper; what does is named by its nearest parent. */
+/** Maximum length of a recorded path. No known key is deeper; deeper keys are reported at their nearest ancestor. */
 const MAX_PATH = 8;
-/** Each part of a dotted key is a table in another: a value that is nested too deeply would exhaust the stack of its readers. */
+/**
+ * Maximum number of parts of a dotted key. Each part is a table inside another, and a value nested too deeply would overflow the stack of its
+ * readers.
+ */
 const MAX_PARTS = 32;
 
-/** @throws RefusedToml @param decodeKey gives the text of a quoted key with escapes, such as `"a\u0020b"` */
+/** @throws RefusedToml @param decodeKey decodes a quoted key with escapes, such as `"a\u0020b"` */
 export function tomlPositions(text: string, decodeKey: (quoted: string) => string): KeyPositions {
   const scanner = new TomlScanner(text, decodeKey);
   scanner.scan();
   return scanner.positions;
 }
 
-/** A date that no calendar has, which the parser takes for a day of the next month, or a key that the parser nests without a limit. */
+/**
+ * The error for a date that does not exist, which the parser reads as a day of the next month, or for a key that the parser would nest without
+ * a limit.
+ */
 export class RefusedToml extends Error {
   readonly position: Position;
 
@@ -38,7 +44,7 @@ class TomlScanner {
   readonly #text: string;
   readonly #lines: LineIndex;
   readonly #decodeKey: (quoted: string) => string;
-  /** How many tables each list of them has so far, by its path. */
+  /** Number of tables so far in each array of tables, by its path. */
   readonly #lists = new Map<string, number>();
   #at = 0;
 
@@ -68,13 +74,13 @@ class TomlScanner {
       path.push(part);
       this.positions.add(path, position);
       const length = this.#lists.get(jsonPath(path));
-      if (length !== undefined) path.push(length - 1); // the last table of the list is meant
+      if (length !== undefined) path.push(length - 1); // refers to the last table of the array
     }
     while (this.#peek() === "]") this.#at++;
     return isList ? this.#nextOf(path, position) : path;
   }
 
-  /** The path of a new table at the end of a list. */
+  /** Returns the path of a new table at the end of an array of tables. */
   #nextOf(path: readonly (string | number)[], position: Position): KeyPath {
     const list = typeof path.at(-1) === "number" ? path.slice(0, -1) : path;
     const index = this.#lists.get(jsonPath(list)) ?? 0;
@@ -91,7 +97,7 @@ class TomlScanner {
     this.#value(path);
   }
 
-  /** Reads a dotted key, and records each of its parts where the key begins. */
+  /** Reads a dotted key. Each of its parts is recorded at the start of the key. */
   #key(table: KeyPath): KeyPath {
     const position = this.#lines.positionAt(this.#at);
     const path = [...table];
@@ -166,7 +172,7 @@ class TomlScanner {
     this.#at++;
   }
 
-  /** Skips one of the four kinds of string; the long ones may end in up to five quotes. */
+  /** Skips one of the four kinds of string; a multi-line string may end in up to five quotes. */
   #string(): void {
     const quote = this.#peek() ?? "";
     const long = this.#text.startsWith(quote.repeat(3), this.#at);
@@ -195,7 +201,7 @@ class TomlScanner {
     }
   }
 
-  /** Moves behind what a sticky pattern matches here; always at least to the end of an empty match. */
+  /** Moves past what a sticky pattern matches here; every pattern also matches the empty string. */
   #to(pattern: RegExp): void {
     pattern.lastIndex = this.#at;
     if (pattern.test(this.#text)) this.#at = pattern.lastIndex;
@@ -209,7 +215,7 @@ class TomlScanner {
 const DATE = /^\d{4}-\d\d-\d\d(?![\d-])/u;
 const SPACE = /[ \t\r\n]*/uy;
 const BARE_KEY = /[A-Za-z0-9_-]+/uy;
-/** A long string may end in up to two quotes of its own. */
+/** A multi-line string may contain up to two quotes directly before its closing quotes. */
 const LAST_QUOTES = /"{0,2}/uy;
 const LAST_APOSTROPHES = /'{0,2}/uy;
 const BARE_VALUE = /[^,\]}#\r\n]*/uy;

@@ -1,20 +1,20 @@
-/** Notices that files have changed, however they were written: in place, by a new file under the old name, through a link. */
+/** Detects that files have changed, however they were written: in place, by a new file under the old name, through a link. */
 import { realpathSync, statSync, watch, type FSWatcher } from "node:fs";
 import { dirname } from "node:path";
 import type { Clock } from "../core/ports.ts";
 
 export interface WatchOptions {
   readonly clock: Clock;
-  /** How long to wait after the first sign of a change, for the others that come with it. @default 100 */
+  /** How long to wait after the first event of a change for the others that belong to it, in milliseconds. @default 100 */
   readonly settleMs?: number;
 }
 
 /**
- * Calls `changed` when one of the files is other than before: by size, time of change or identity. A file that is not there is watched
- * for as well. Does not keep the process alive.
+ * Calls `changed` when one of the files has changed, by size, modification time or identity. Files that do not exist yet are watched too. Does
+ * not keep the process alive.
  *
- * @param files asked again after each change; a folder means the names in it
- * @returns ends the watching
+ * @param files called again after each change; a folder stands for the names in it
+ * @returns a function that stops watching
  */
 export function watchFiles(files: () => readonly string[], changed: () => void, options: WatchOptions): () => void {
   const watcher = new FileWatcher(files, changed, options);
@@ -47,7 +47,7 @@ class FileWatcher {
     this.#watchers.clear();
   }
 
-  /** Watches the folders: the watch of a file itself is lost when an editor puts a new one in its place. */
+  /** Watches the folders: a watch on a file itself is lost when an editor replaces the file. */
   #follow(): void {
     const folders = new Set(this.#files().flatMap(foldersOf));
     for (const [folder, watcher] of this.#watchers) {
@@ -67,11 +67,11 @@ class FileWatcher {
       });
       this.#watchers.set(folder, watcher);
     } catch {
-      // A folder that is not there, or a system without watches left: the next refresh by hand reads the file all the same.
+      // the folder does not exist, or the system has no watches left; a manual refresh still reads the file
     }
   }
 
-  /** The first sign starts the wait and later ones do not lengthen it, so that a busy folder cannot put it off for ever. */
+  /** Starts the wait on the first event. Later ones do not extend it, so that a busy folder cannot delay it forever. */
   #look(): void {
     if (this.#ended || this.#cancel !== undefined) return;
     this.#cancel = this.#clock.timer(() => this.#compare(), this.#settleMs, { background: true });
@@ -101,7 +101,7 @@ function stateOf(file: string): string {
   }
 }
 
-/** The folder of the file, and that of what it is a link to. */
+/** Returns the folder of the file, and that of the file it links to. */
 function foldersOf(file: string): readonly string[] {
   const folder = dirname(file);
   try {
