@@ -1,28 +1,28 @@
-/** Decides which servers may be called: by address, after the name was resolved, and never by a name alone. */
+/** Decides which servers may be called: by address, after the name was resolved, and never by name alone. */
 import type { LookupAddress } from "node:dns";
 import { BlockList, isIP, isIPv4, type LookupFunction } from "node:net";
 import { callbackify } from "node:util";
 import { ToolError } from "../core/error.ts";
 import { canonicalAddress, isPublicAddress } from "./public-address.ts";
 
-/** All addresses of a name. Rejects with an error whose `code` is `ENOTFOUND` or the like. */
+/** Returns all addresses of a name. Rejects with an error whose `code` is `ENOTFOUND` or similar. */
 export type ResolveName = (name: string) => Promise<readonly string[]>;
 
-/** Allows public addresses, and those that `allowPrivate` names; see `HttpClientOptions`. */
+/** Allows public addresses, and those that `allowPrivate` lists; see `HttpClientOptions`. */
 export class AddressGuard {
   readonly #resolve: ResolveName;
-  /** `host` and `host:port`, an IPv6 host without brackets before `]:`. */
+  /** `host` or `host:port`; an IPv6 address has brackets only before a port. */
   readonly #hosts = new Set<string>();
   readonly #networks = new BlockList();
 
-  /** @throws ToolError `invalid_argument` for an entry that is neither host, host with port nor network */
+  /** @throws ToolError `invalid_argument` for an entry that is not a host, a host with port or a network */
   constructor(allowPrivate: readonly string[], resolve: ResolveName) {
     this.#resolve = resolve;
     for (const entry of allowPrivate) this.#allow(entry);
   }
 
   /**
-   * Checks what can be checked without resolving the name: scheme, user-info, a literal address, names of the machine itself.
+   * Checks everything that needs no name resolution: scheme, user info, a literal address, names of the machine itself.
    *
    * @throws ToolError `permission_denied`
    */
@@ -40,9 +40,9 @@ export class AddressGuard {
   }
 
   /**
-   * Resolves the name of `url` and returns its addresses if every one of them may be called.
+   * Resolves the name of `url` and returns its addresses if all of them may be called.
    *
-   * @throws ToolError `permission_denied`, by rejecting, or what resolving ended with
+   * @throws ToolError `permission_denied`, as a rejection, or the error of the name resolution
    */
   async resolve(url: URL): Promise<readonly string[]> {
     this.checkUrl(url);
@@ -54,8 +54,8 @@ export class AddressGuard {
   }
 
   /**
-   * The `lookup` of a socket to `url`: what it connects to is what was checked, since nothing is resolved a second time. It gives all
-   * addresses, as a socket that may choose among families asks for.
+   * Returns the `lookup` of a socket to `url`. The socket connects to the addresses that were checked, since the name is not resolved a second
+   * time. Returns all addresses, as a socket with `autoSelectFamily` expects.
    */
   lookup(url: URL): LookupFunction {
     return (_name, _options, done) => callbackify(() => this.#find(url))(done);
@@ -104,13 +104,13 @@ function readHost(text: string): string {
   const [, host = "", port] = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/u.exec(text) ?? [];
   const url = URL.canParse(`http://${host}/`) ? new URL(`http://${host}/`) : undefined;
   const name = url === undefined ? "" : hostOf(url);
-  // URL lets signs into a name that no name has, a wildcard for one, which would never match
+  // URL accepts characters that no host name has, such as a wildcard, which would never match
   const isHost = isIP(name) !== 0 || /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/u.test(name);
   if (!isHost || (port !== undefined && (Number(port) < 1 || Number(port) > 65_535))) throw badEntry(text);
   return port === undefined ? name : withPort(name, Number(port));
 }
 
-/** The host as it is compared: lower case, without brackets and trailing dots, an address in its one spelling. */
+/** Returns the host in its canonical form: lower case, without brackets and trailing dots; an address in its canonical spelling. */
 function hostOf(url: URL): string {
   const { hostname } = url;
   if (hostname.startsWith("[")) return canonicalAddress(hostname.slice(1, -1)) ?? hostname;
@@ -128,12 +128,12 @@ function withPort(host: string, port: number): string {
   return host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** Names that mean the machine itself or its metadata, whatever a resolver returns for them. */
+/** True for names of the machine itself or of its metadata service, no matter what a resolver returns for them. */
 function isInternalName(host: string): boolean {
   return host === "localhost" || host.endsWith(".localhost") || host === "metadata.google.internal";
 }
 
-/** `host:port` as messages name a server. */
+/** Returns `host:port`, as messages name a server. */
 export function serverName(url: URL): string {
   return withPort(hostOf(url), portOf(url));
 }

@@ -1,4 +1,4 @@
-/** Undoes the content encodings of an answer while it streams. */
+/** Decodes the content encodings of a response while it streams. */
 import { Readable, pipeline, type Transform } from "node:stream";
 import * as zlib from "node:zlib";
 import { ToolError } from "../core/error.ts";
@@ -7,7 +7,7 @@ type Decoder = (firstBytes: Uint8Array) => Transform;
 
 const CHUNK_BYTES = 64 * 1024;
 const MAX_ENCODINGS = 2;
-/** 8 MiB of window, the most that a server may ask of a client (RFC 9659); the library's own limit would be 128 MiB. */
+/** A window of 8 MiB, the most that a server may use without agreement (RFC 9659); zlib's own limit would be 128 MiB. */
 const ZSTD_WINDOW_LOG_MAX = 23;
 
 const gunzip: Decoder = () => zlib.createGunzip({ chunkSize: CHUNK_BYTES });
@@ -17,14 +17,14 @@ const DECODERS: ReadonlyMap<string, Decoder> = new Map<string, Decoder>([
   ["x-gzip", gunzip],
   ["deflate", inflate],
   ["br", () => zlib.createBrotliDecompress({ chunkSize: CHUNK_BYTES })],
-  // Node has it from 22.15 on
+  // Node has it since 22.15
   ...("createZstdDecompress" in zlib ? ([["zstd", unzstd]] as const) : []),
 ]);
 
-/** The encodings that requests accept. */
+/** The value of the `accept-encoding` header. */
 export const ACCEPTED_ENCODINGS = [...DECODERS.keys()].filter((name) => name !== "x-gzip").join(", ");
 
-/** Servers send it with and without the zlib wrapper (RFC 9110 §8.4.1.2). */
+/** Decodes `deflate`, which servers send with and without the zlib wrapper (RFC 9110 §8.4.1.2). */
 function inflate(firstBytes: Uint8Array): Transform {
   const isWrapped = ((firstBytes[0] ?? 0) & 0x0f) === 8;
   return isWrapped ? zlib.createInflate({ chunkSize: CHUNK_BYTES }) : zlib.createInflateRaw({ chunkSize: CHUNK_BYTES });
@@ -35,11 +35,11 @@ function unzstd(): Transform {
 }
 
 /**
- * Gives the decoded bytes of `source`, which was encoded by `encodings` in this order.
+ * Yields the decoded bytes of `source`, to which `encodings` were applied in this order.
  *
- * Nothing is read ahead of what is asked for but a few buffers. Ending early destroys what `source` reads from.
+ * Reads ahead by only a few buffers. Ending early ends `source` too.
  *
- * @throws ToolError `network_error` for more than two encodings or one that is not known
+ * @throws ToolError `network_error` for more than two encodings or an unknown one
  */
 export function decodeBody(source: AsyncIterable<Uint8Array>, encodings: readonly string[]): AsyncIterable<Uint8Array> {
   const names = encodings.flatMap((value) => value.toLowerCase().split(",", MAX_ENCODINGS + 2)).map((name) => name.trim());
@@ -54,7 +54,7 @@ export function decodeBody(source: AsyncIterable<Uint8Array>, encodings: readonl
   return body;
 }
 
-/** An answer without a single byte is empty, whatever encoding it claims to have. */
+/** Decodes a body. One without a single byte is empty, whatever encoding it claims to have. */
 async function* decode(source: AsyncIterable<Uint8Array>, decoder: Decoder): AsyncGenerator<Uint8Array> {
   const chunks = source[Symbol.asyncIterator]();
   try {
@@ -65,12 +65,12 @@ async function* decode(source: AsyncIterable<Uint8Array>, decoder: Decoder): Asy
     pipeline(input, decoded, noteNothing);
     yield* decoded;
   } finally {
-    // not waited for: a source that has stalled ends only when its owner, who comes after this, destroys it
+    // not awaited: a stalled source ends only when its owner destroys it, which happens after this
     chunks.return?.().catch(noteNothing);
   }
 }
 
-/** A failure is met where the decoded bytes are read. */
+/** Ignores an error: it is thrown where the decoded bytes are read. */
 function noteNothing(): void {}
 
 async function* prepend(first: Uint8Array, rest: AsyncIterator<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -1,16 +1,16 @@
-/** Counts the bytes of the event that an event stream is in the middle of. */
+/** Counts the bytes of the current event of an event stream. */
 
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
 export class EventMeter {
   #bytes = 0;
-  /** The last byte, when it ended a line. */
+  /** The last byte if it ended a line, else 0. */
   #lineEnd = 0;
 
   /**
-   * Takes the next bytes and returns the size of the largest event that they belong to. An event ends with an empty line; each line
-   * end, CRLF too, counts as one byte.
+   * Takes the next bytes and returns the size of the largest event that they belong to. An event ends with an empty line; each line ending,
+   * including CRLF, counts as one byte.
    */
   add(chunk: Uint8Array): number {
     let largest = 0;

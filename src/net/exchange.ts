@@ -1,4 +1,4 @@
-/** One request to one server over a guarded connection: connect, write, and wait for the head of the answer. */
+/** One request to one server over a guarded connection: connects, writes, and waits for the head of the response. */
 import type * as Http from "node:http";
 import type { Socket } from "node:net";
 import { ToolError } from "../core/error.ts";
@@ -14,22 +14,22 @@ export interface ExchangePorts {
   readonly guard: AddressGuard;
   readonly clock: Clock;
   readonly connectTimeoutMs: number;
-  /** The client was closed, and its connections with it. */
+  /** Whether the client was closed, together with its connections. */
   readonly isClosed: () => boolean;
 }
 
 const MAX_HEADER_BYTES = 64 * 1024;
 const ONE_PIECE_BYTES = 16 * 1024;
-/** Safe methods (RFC 9110 §9.2.1): asking again changes nothing. */
+/** Safe methods (RFC 9110 §9.2.1), which may be sent again. */
 export const REPEATABLE: ReadonlySet<string> = new Set(["GET", "HEAD"]);
 
 /**
- * Sends `hop` and resolves with the answer once its head is there; the caller then owns its body, which ends with an error when the
+ * Sends `hop` and resolves to the response once its head has arrived. The caller then owns its body, which ends with an error if the
  * connection breaks or the signal aborts.
  *
- * A GET or HEAD is sent a second time when a connection that had served before was closed and not a byte of an answer came.
+ * A GET or HEAD is sent a second time if a reused connection was closed before any byte of a response arrived.
  *
- * @throws ToolError, by rejecting: `not_started` until the connection is open, `unknown` from then on
+ * @throws ToolError, as a rejection: `not_started` until the connection is open, `unknown` from then on
  */
 export async function exchange(hop: Hop, ports: ExchangePorts, signal: AbortSignal): Promise<Http.IncomingMessage> {
   ports.guard.checkUrl(hop.url);
@@ -59,7 +59,7 @@ class Exchange {
     this.#signal = signal;
   }
 
-  /** Undefined = the connection was stale, nothing came, and the request may be sent again. */
+  /** Sends the request. Resolves to undefined if the connection was stale: nothing was received, and the request may be sent again. */
   run(mayRepeat: boolean): Promise<Http.IncomingMessage | undefined> {
     if (this.#signal.aborted) return Promise.reject(this.#cancelled());
     return new Promise((resolve, reject) => {
@@ -85,7 +85,7 @@ class Exchange {
       request.once("socket", (socket) => this.#watch(request, socket));
       this.#signal.addEventListener("abort", this.#abort, { once: true });
       const { body } = this.#hop;
-      // a text goes out in one piece with the head
+      // as a string, a small body goes out in one piece with the head
       if (body === undefined || body.byteLength > ONE_PIECE_BYTES) request.end(body);
       else request.end(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("latin1"), "latin1");
     });
@@ -106,12 +106,12 @@ class Exchange {
       lookup: guard.lookup(url),
       maxHeaderSize: MAX_HEADER_BYTES,
       insecureHTTPParser: false,
-      // that of the agent is for idle connections: an answer may take as long as the signal lets it
+      // the agent's timeout is for idle connections: a response may take as long as the signal allows
       timeout: 0,
     });
   }
 
-  /** Waits for the connection of a new socket; one that is reused has it. */
+  /** Waits until a new socket is connected; a reused one already is. */
   #watch(request: Http.ClientRequest, socket: Socket): void {
     if (request.reusedSocket) {
       this.#isConnected = true;
@@ -128,10 +128,10 @@ class Exchange {
 
   #take(request: Http.ClientRequest, message: Http.IncomingMessage): void {
     this.#message = message;
-    message.on("error", () => {}); // the reader of the body gets it, if there is one
+    message.on("error", () => {}); // the reader of the body gets the error, if there is a reader
     message.once("close", () => {
       this.#release();
-      // a server that answers without taking the body would keep the connection for as long as it likes
+      // a server that responds without reading the body could keep the connection open indefinitely
       if (!request.writableFinished) request.destroy();
     });
   }

@@ -1,31 +1,31 @@
-/** `fetch` for libraries that bring their own HTTP words, over a client that guards where requests go. */
+/** A `fetch` for libraries that make their own HTTP requests, over a client that restricts which servers may be called. */
 import { causesOf } from "../core/base/causes.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { HttpClient, HttpResponse } from "./http-request.ts";
 import { CONNECTION_HEADERS } from "./request-head.ts";
 
 export interface GuardedFetchOptions {
-  /** Names of headers that stay behind, besides those that always do, when a redirect leaves the origin. */
+  /** Names of headers that are dropped when a redirect leaves the origin, in addition to those that always are. */
   readonly secretHeaders?: readonly string[];
 }
 
-/** Statuses whose answers have no body (https://fetch.spec.whatwg.org/#null-body-status). */
+/** Statuses of responses without a body (https://fetch.spec.whatwg.org/#null-body-status). */
 const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205, 304]);
 
 /**
- * A `fetch` that sends through `client`.
+ * Returns a `fetch` that sends through `client`.
  *
- * It behaves as the one of the platform: it rejects with the signal's reason when that aborts, also while the body is read, and with
- * a TypeError whose `cause` is the ToolError when the request cannot be made. The body streams; `maxBytes` of the client counts for
- * each event of an event stream, which may be endless, and for the whole of any other body. Headers that frame the message are
- * the client's own and are left out when given. A body to send is read to its end first.
+ * It behaves like that of the platform: rejects with the signal's reason if the signal aborts, also while the body is read, and with a
+ * TypeError whose `cause` is the ToolError if the request fails. The response body streams; `maxBytes` of the client applies to each event of
+ * an event stream, which may be endless, and to the whole of any other body. Headers that frame the message are set by the client and ignored
+ * if given. A request body is read completely before it is sent.
  */
 export function guardedFetch(client: HttpClient, options: GuardedFetchOptions = {}): typeof fetch {
   return async (input, init) => {
     const signal = signalOf(input, init);
     signal.throwIfAborted();
     refuseUserInfo(input);
-    // the signal stays out of the Request, which follows one only as long as the Request itself is held
+    // the signal is not passed to the Request, which follows a signal only as long as the Request itself is referenced
     const request = new Request(input, { ...init, signal: null, duplex: "half" });
     try {
       const answer = await client.request({
@@ -52,7 +52,7 @@ function signalOf(input: FetchInput, init: RequestInit | undefined): AbortSignal
   return given ?? new AbortController().signal;
 }
 
-/** Before a Request is made of it, whose error would repeat the password. */
+/** Checks the address before a Request is made of it, whose error would contain the password. */
 function refuseUserInfo(input: FetchInput): void {
   const text = input instanceof Request ? input.url : String(input);
   if (!URL.canParse(text)) throw new TypeError("fetch failed: what is to be fetched is not an absolute address");
@@ -85,7 +85,7 @@ function pairs(headers: HttpResponse["headers"]): [string, string][] {
   return [...headers].flatMap(([name, values]) => values.map((value): [string, string] => [name, value]));
 }
 
-/** Reads no further ahead than it is asked to. */
+/** Streams a body without reading ahead. */
 function streamBody(answer: HttpResponse, signal: AbortSignal): ReadableStream<Uint8Array> {
   const chunks = answer.body[Symbol.asyncIterator]();
   return new ReadableStream<Uint8Array>(
@@ -107,12 +107,12 @@ function streamBody(answer: HttpResponse, signal: AbortSignal): ReadableStream<U
   );
 }
 
-/** The rejection of the platform's fetch: anything at all when that is the reason of the signal. */
+/** Returns the rejection of the platform's fetch: if the signal aborted, its reason, which may be any value. */
 function fetchFailure(error: unknown, message: string, signal: AbortSignal): unknown {
   return signal.aborted ? signal.reason : new TypeError(message, { cause: error });
 }
 
-/** Why a guarded `fetch` rejected, for the operator: the TypeError only says that it failed. */
+/** Returns why a guarded `fetch` rejected, for the operator: the TypeError only says that it failed. */
 export function describeFetchFailure(thrown: unknown): string {
   const reason = [...causesOf(thrown)].find((each) => each instanceof ToolError);
   if (reason === undefined) return describeThrown(thrown);

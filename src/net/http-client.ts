@@ -1,4 +1,4 @@
-/** The one way out: requests to public servers, and to the private ones that were named. */
+/** The HTTP client of the package: sends requests to public servers, and to private ones that are explicitly allowed. */
 import { X509Certificate } from "node:crypto";
 import * as dns from "node:dns/promises";
 import type * as Http from "node:http";
@@ -18,19 +18,19 @@ import { CappedResponse, discardMessage } from "./response.ts";
 const DEFAULT_MAX_BYTES = 10 * 1024 * 1024;
 const DEFAULT_MAX_REDIRECTS = 5;
 const DEFAULT_CONNECT_TIMEOUT_MS = 10_000;
-/** Connections are kept for a minute, and try every address that a name has. */
+/** Idle connections are kept for a minute, and all addresses of a name are tried. */
 const CONNECTIONS: Http.AgentOptions = { keepAlive: true, timeout: 60_000, autoSelectFamily: true };
 const ALWAYS_SECRET: readonly string[] = ["authorization", "cookie", "proxy-authorization"];
 
 export interface HttpClientPorts {
   readonly clock: Clock;
   readonly log: Log;
-  /** Finds the addresses of a name. @default that of the operating system */
+  /** Returns the addresses of a name. @default that of the operating system */
   readonly resolve?: ResolveName;
 }
 
 /**
- * Makes a client; see `HttpClient`. It keeps connections open for the next request, and idle ones do not keep the process alive.
+ * Makes a client; see `HttpClient`. It reuses connections; idle ones do not keep the process alive.
  *
  * @throws ToolError `invalid_argument` for an option that cannot be used
  */
@@ -49,7 +49,7 @@ export function httpClient(options: HttpClientOptions, ports: HttpClientPorts): 
     http: new http.Agent(CONNECTIONS),
     https: new https.Agent({
       ...CONNECTIONS,
-      // said outright, or NODE_TLS_REJECT_UNAUTHORIZED in the environment would decide
+      // explicit: otherwise NODE_TLS_REJECT_UNAUTHORIZED in the environment would decide
       rejectUnauthorized: verifyTls,
       ...(ca === undefined ? {} : { secureContext: readAuthorities(ca) }),
     }),
@@ -84,7 +84,7 @@ class Client implements HttpClient {
     }
   }
 
-  /** An answer that leads nowhere is not read, so its connection is freed here. */
+  /** Returns the next request of a redirect. On an error, frees the connection, since the response is not read. */
   #next(hop: Hop, message: Http.IncomingMessage, secrets: HopSecrets): Hop | undefined {
     try {
       return nextHop(hop, { status: message.statusCode ?? 0, location: message.headers.location }, secrets);
@@ -101,7 +101,7 @@ class Client implements HttpClient {
   }
 
   async #send(hop: Hop, signal: AbortSignal, isRedirected: boolean): Promise<Http.IncomingMessage> {
-    // After a while in which the process was busy, the ends of connections have come and are not read: the agent takes them for open.
+    // After the process was busy, closed connections may not have been processed yet, and the agent would reuse one of them.
     if (!REPEATABLE.has(hop.method)) await new Promise((resolve) => setImmediate(resolve));
     if (this.#isClosed) throw closed(hop.url, "not_started");
     try {
@@ -128,7 +128,7 @@ function closed(url: URL, outcome: Outcome): ToolError {
   return new ToolError("unavailable", `${what}: the client was closed.`, { outcome });
 }
 
-/** The first server had the request and did something with it, if only to send it on. */
+/** Sets the outcome to unknown: the first server received the request and may have acted on it. */
 function afterRedirect(error: ToolError): ToolError {
   const { code, message, retryable, cause } = error;
   return new ToolError(code, `After a redirect: ${message}`, {
@@ -148,7 +148,7 @@ async function resolveBySystem(name: string): Promise<readonly string[]> {
   return found.map(({ address }) => address);
 }
 
-/** TLS itself takes any text, and then trusts no one. */
+/** Checks the certificates. TLS itself accepts any text, and would then trust no authority. */
 function readAuthorities(ca: string): SecureContext {
   try {
     const certificates = ca.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/gu) ?? [];

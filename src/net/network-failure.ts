@@ -1,4 +1,4 @@
-/** Describes failures on the way to a server and back; never with an address's query or a header in them. */
+/** Describes failures of requests and responses; never includes an address's query or a header. */
 import { ToolError } from "../core/error.ts";
 import type { Outcome } from "../core/error-codes.ts";
 import { BLOCKED_PORT, NOT_ALLOWED, codeOf } from "./never-connected.ts";
@@ -63,7 +63,7 @@ function untrusted(text: string): Reason {
   return { text, operatorHint: "Give the certificate of its authority, in PEM, as `ca`.", retryable: false };
 }
 
-/** A ToolError of what a socket, the HTTP parser or a decoder failed with; a ToolError comes back unchanged. */
+/** Makes a ToolError of the error of a socket, the HTTP parser or a decoder. A ToolError is returned unchanged. */
 export function networkFailure(server: string, thrown: unknown, outcome: Outcome): ToolError {
   if (thrown instanceof ToolError) return thrown;
   const code = codeOf(thrown);
@@ -79,7 +79,7 @@ export function networkFailure(server: string, thrown: unknown, outcome: Outcome
 
 function otherReason(code: string): Reason {
   if (code.startsWith("HPE_")) return { text: "what it answers is not HTTP", retryable: false };
-  // zlib's, Brotli's and zstd's own names for their errors
+  // error codes of zlib, Brotli and zstd
   if (/^(?:Z_|ERR__ERROR_|ZSTD_error_)/u.test(code)) return { text: "its answer cannot be decompressed", retryable: false };
   return { text: "the connection broke" };
 }

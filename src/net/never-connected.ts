@@ -1,13 +1,16 @@
-/** Which failures of a request say that nothing of it was sent. */
+/** Recognizes failures of a request of which nothing was sent. */
 
-/** Whether nothing can have been sent: there never was a connection. A network that is lost later fails reads and writes with codes of the same names. */
+/**
+ * True if there never was a connection, so that nothing can have been sent. Excludes reads and writes, which fail with the same codes if the
+ * network is lost later.
+ */
 export function neverConnected(thrown: unknown): boolean {
   const call: unknown = thrown instanceof Error && "syscall" in thrown ? thrown.syscall : undefined;
   return NOT_CONNECTED.has(codeOf(thrown)) && call !== "read" && call !== "write";
 }
 
 export const BLOCKED_PORT = "blocked port";
-/** Of `node --permission`. */
+/** Error code of `node --permission`. */
 export const NOT_ALLOWED = "ERR_ACCESS_DENIED";
 
 const NOT_CONNECTED: ReadonlySet<string> = new Set([
@@ -21,7 +24,7 @@ const NOT_CONNECTED: ReadonlySet<string> = new Set([
   NOT_ALLOWED,
 ]);
 
-/** Node's error codes are single words; anything else could carry what a server sent. */
+/** Returns Node's error code, a single word; "unknown" for anything else, which could contain text from a server. */
 export function codeOf(thrown: unknown): string {
   if (thrown instanceof Error && thrown.message === "bad port") return BLOCKED_PORT; // as `fetch` says it, without a code
   const code: unknown = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;

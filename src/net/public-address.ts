@@ -1,12 +1,12 @@
-/** Which IP addresses belong to the public internet. An address that is not known to be public is not. */
+/** Decides which IP addresses are on the public internet. An address that is not known to be public is not. */
 import { BlockList, isIP, isIPv4 } from "node:net";
 
 /**
- * Says whether an address, `8.8.8.8` or `2606:4700::1111`, is one of the public internet.
+ * Whether an address, such as `8.8.8.8` or `2606:4700::1111`, is on the public internet.
  *
- * False for every special range of the IANA registries (private, loopback, link-local, shared, documentation, multicast, reserved), for
- * the address under which Azure machines find their metadata, and for text that is not an address. An IPv6 address that maps an IPv4
- * one (mapped, NAT64, 6to4) is what that one is.
+ * False for every special range of the IANA registries (private, loopback, link-local, shared, documentation, multicast, reserved), for the
+ * metadata address of Azure machines, and for text that is not an address. An IPv6 address that contains an IPv4 address (mapped, NAT64, 6to4)
+ * is judged by the latter.
  *
  * @see https://www.iana.org/assignments/iana-ipv4-special-registry — and iana-ipv6-special-registry
  */
@@ -20,7 +20,7 @@ export function isPublicAddress(text: string): boolean {
   return GLOBAL_UNICAST.check(address, "ipv6") && !SPECIAL_IPV6.check(address, "ipv6");
 }
 
-/** One spelling for each address: lower case, compressed, no zone, a mapped IPv4 address as the IPv4 address; undefined for anything else. */
+/** Returns the canonical spelling of an address: lower case, compressed, without zone, a mapped IPv4 address as IPv4; undefined for other text. */
 export function canonicalAddress(text: string): string | undefined {
   if (isIPv4(text)) return text;
   if (isIP(text) === 0) return undefined;
@@ -30,7 +30,7 @@ export function canonicalAddress(text: string): string | undefined {
   return isMapped(groups) ? toIpv4(groups[6], groups[7]) : address;
 }
 
-/** The eight numbers of an IPv6 address as `URL` writes it. */
+/** Returns the eight numbers of an IPv6 address as `URL` writes it. */
 function groupsOf(address: string): readonly number[] {
   const [head = "", tail] = address.split("::");
   const before = parseGroups(head);
@@ -47,7 +47,7 @@ function isMapped(groups: readonly number[]): boolean {
   return groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff;
 }
 
-/** The well-known prefix only: behind the local one, 64:ff9b:1::/48, anything may be. */
+/** Only the well-known prefix: addresses under the local one, 64:ff9b:1::/48, may lead anywhere. */
 function isNat64(groups: readonly number[]): boolean {
   return groups[0] === 0x64 && groups[1] === 0xff9b && groups.slice(2, 6).every((group) => group === 0);
 }
@@ -75,10 +75,10 @@ const SPECIAL_IPV4 = blockList("ipv4", [
   "240.0.0.0/4",
 ]);
 
-/** Outside it lie loopback, IPv4-compatible, unique local, link-local, site-local, multicast and all that is not assigned. */
+/** Outside of it are loopback, IPv4-compatible, unique local, link-local, site-local, multicast and all unassigned addresses. */
 const GLOBAL_UNICAST = blockList("ipv6", ["2000::/3"]);
 
-/** Of the global unicast range: protocol assignments with Teredo, benchmarks and ORCHID, and the documentation nets. */
+/** Special ranges of the global unicast range: protocol assignments with Teredo, benchmarks and ORCHID, and the documentation networks. */
 const SPECIAL_IPV6 = blockList("ipv6", ["2001::/23", "2001:db8::/32", "3fff::/20"]);
 
 function blockList(family: "ipv4" | "ipv6", networks: readonly string[]): BlockList {

@@ -1,8 +1,8 @@
-/** Where a redirect leads, and what of the request goes there. */
+/** Makes the next request of a redirect. */
 import { ToolError } from "../core/error.ts";
 import type { HttpHeader } from "./http-request.ts";
 
-/** One request of a row of redirects. */
+/** One request in a series of redirects. */
 export interface Hop {
   readonly method: string;
   readonly url: URL;
@@ -11,7 +11,7 @@ export interface Hop {
 }
 
 export interface HopSecrets {
-  /** In lower case. */
+  /** Names in lower case. */
   readonly headers: ReadonlySet<string>;
   readonly query: readonly string[];
 }
@@ -20,9 +20,9 @@ const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const BODY_HEADERS: ReadonlySet<string> = new Set(["content-encoding", "content-language", "content-location", "content-type"]);
 
 /**
- * The request that a redirect asks for, as fetch makes it; undefined when `status` and `location` are no redirect.
+ * Returns the request that a redirect asks for, as fetch makes it; undefined if `status` and `location` are not a redirect.
  *
- * When the origin changes, scheme and port included, the secrets stay behind, for good.
+ * If the origin changes, which includes scheme and port, the secrets are dropped, also for later redirects.
  *
  * @see https://fetch.spec.whatwg.org/#http-redirect-fetch
  * @throws ToolError `network_error` for a location that is not an address
@@ -38,7 +38,7 @@ export function nextHop(
   const becomesGet = status === 303 ? hop.method !== "GET" && hop.method !== "HEAD" : status < 303 && hop.method === "POST";
   const moved = becomesGet ? withoutBody(hop) : hop;
   if (url.origin === hop.url.origin) return { ...moved, url };
-  // delete() rewrites the whole query, also when there is nothing to delete
+  // `delete()` rewrites the whole query, even if there is nothing to delete
   for (const name of secrets.query) if (url.searchParams.has(name)) url.searchParams.delete(name);
   return { ...moved, url, headers: moved.headers.filter(([name]) => !secrets.headers.has(name.toLowerCase())) };
 }
@@ -48,7 +48,7 @@ function withoutBody(hop: Hop): Hop {
   return { method: "GET", url: hop.url, headers, body: undefined };
 }
 
-/** Header text is read byte by byte; what servers write there is UTF-8 where it is not ASCII. */
+/** Node decodes headers as Latin-1; servers write non-ASCII text there as UTF-8. */
 function readLocation(location: string, base: URL): URL {
   const text = Buffer.from(location, "latin1").toString("utf8");
   if (URL.canParse(text, base.href)) return new URL(text, base.href);

@@ -1,18 +1,18 @@
-/** The head of a request as it is sent: what a caller may not set or write is refused, what every request has is added. */
+/** Makes the head of a request: refuses headers that a caller may not set, and adds those that every request has. */
 import { ToolError } from "../core/error.ts";
 import { beginning } from "../core/base/short-text.ts";
 import { ACCEPTED_ENCODINGS } from "./decode-body.ts";
 import type { HttpHeader, HttpRequest } from "./http-request.ts";
 
 const MAX_VALUE_BYTES = 16 * 1024;
-/** A token of RFC 9110 §5.6.2. */
+/** A token (RFC 9110 §5.6.2). */
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,256}$/u;
-/** Bytes that a field value may have (RFC 9110 §5.5): no control character but tab. */
+/** A field value (RFC 9110 §5.5): no control character except tab. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/u;
-/** Methods whose requests say how long their body is, even when they have none (RFC 9110 §8.6). */
+/** Methods whose requests always have a content-length, even without a body (RFC 9110 §8.6). */
 const WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 
-/** Headers that frame the message or rule the connection: they are the client's own. */
+/** Headers that frame the message or control the connection: only the client may set them. */
 export const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
   "connection",
   "content-length",
@@ -26,7 +26,7 @@ export const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
   "upgrade",
 ]);
 
-/** @throws ToolError `invalid_argument` for a method or header that cannot be sent; the message has no header value */
+/** @throws ToolError `invalid_argument` for a method or header that cannot be sent; the message never contains a header value */
 export function checkHead({ method, headers }: HttpRequest): void {
   if (!TOKEN.test(method) || method.toUpperCase() === "CONNECT") {
     throw new ToolError("invalid_argument", `${quote(method)} is not a method that can be sent.`, {
@@ -36,7 +36,7 @@ export function checkHead({ method, headers }: HttpRequest): void {
   for (const [name, value] of headers) checkHeader(name, value);
 }
 
-/** Whether a header is one that a caller may set. */
+/** Whether a caller may set this header. */
 export function isSendable(name: string, value: string): boolean {
   try {
     checkHeader(name, value);
@@ -59,7 +59,7 @@ function checkHeader(name: string, value: string): void {
   );
 }
 
-/** All headers in sending order. */
+/** Returns all headers, in the order in which they are sent. */
 export function writeHeaders(
   url: URL,
   method: string,
@@ -74,7 +74,10 @@ export function writeHeaders(
   return written;
 }
 
-/** By name, those of one name together. Instrumentations of `node:http` add their headers to a copy of an object, and would lose those of an array. */
+/**
+ * Groups headers by name. An object instead of an array: instrumentations of `node:http` add headers to a copy of it, and would lose those of
+ * an array.
+ */
 export function headersByName(headers: readonly HttpHeader[]): Record<string, string | string[]> {
   const values = new Map<string, { readonly name: string; readonly values: string[] }>();
   for (const [name, value] of headers) {

@@ -1,4 +1,4 @@
-/** The answer as callers see it: decoded, capped while it streams, read once. */
+/** The response as callers see it: decoded, limited in size while it streams, readable once. */
 import type { IncomingMessage } from "node:http";
 import { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
@@ -17,14 +17,14 @@ export interface CappedResponseOptions {
   readonly maxBytes: number;
   readonly capEachEvent: boolean;
   readonly clock: Clock;
-  /** Why the body ended early, when the client itself ended it. */
+  /** Returns why the body ended early if the client itself ended it. */
   readonly endedBy: () => ToolError | undefined;
 }
 
-/** A body that is known to be no longer than this is read to its end when it is given up, so that its connection can serve again. */
+/** A discarded body that is known to be no longer than this is read to its end, so that its connection can be reused. */
 const DRAIN_BYTES = 16 * 1024;
 const DRAIN_MS = 1_000;
-/** So much may an encoding add to what cannot be made shorter. */
+/** Maximum number of bytes that an encoding may add to data that cannot be compressed. */
 const ENCODING_BYTES = 64 * 1024;
 
 export class CappedResponse implements HttpResponse {
@@ -43,7 +43,7 @@ export class CappedResponse implements HttpResponse {
     this.url = options.url;
     this.headers = readHeaders(message.rawHeaders);
     this.body = { [Symbol.asyncIterator]: () => this.#read() };
-    // the connection can be used again without reading what cannot come
+    // there is no body to read; lets the connection be reused
     if (!this.#hasBody()) message.resume();
   }
 
@@ -78,7 +78,7 @@ export class CappedResponse implements HttpResponse {
     }
   }
 
-  /** As `#read` for a body that is kept as it comes: an iterator costs more than a small body. */
+  /** Like `#read`, for a body that is not decoded: an iterator costs more than reading a small body. */
   async #collect(joined: Pieces): Promise<void> {
     this.#take();
     const message = this.#message;
@@ -116,7 +116,7 @@ export class CappedResponse implements HttpResponse {
     return failure.code === "network_error" ? (endedBy() ?? failure) : failure;
   }
 
-  /** A function that takes each chunk and says how many bytes count so far. */
+  /** Returns a function that takes each chunk and returns how many bytes count so far. */
   #meter(): (chunk: Uint8Array) => number {
     if (this.#isCappedByEvent()) {
       const meter = new EventMeter();
@@ -131,7 +131,7 @@ export class CappedResponse implements HttpResponse {
     return encodings === undefined || !this.#hasBody() ? this.#message : decodeBody(this.#encoded(), encodings);
   }
 
-  /** Yields the bytes as they come over the wire. More of it than could be decoded to an allowed body is too much as well: it may decode to nothing. */
+  /** Yields the bytes as received. Throws if there are more than any allowed body could be encoded to: they might decode to nothing. */
   async *#encoded(): AsyncGenerator<Uint8Array> {
     const { server, maxBytes } = this.#options;
     const most = this.#isCappedByEvent() ? Infinity : maxBytes + ENCODING_BYTES;
@@ -150,7 +150,7 @@ export class CappedResponse implements HttpResponse {
     return this.#options.capEachEvent && isEventStream(this.headers);
   }
 
-  /** The length that is announced is believed only when it is too great: then nothing needs to be read. */
+  /** Whether the announced length is too large. Only used for this: then nothing needs to be read. */
   #saysTooMuch(): boolean {
     const isPlain = !this.#isCappedByEvent() && !this.headers.has("content-encoding") && this.#hasBody();
     return isPlain && Number(this.headers.get("content-length")?.[0] ?? 0) > this.#options.maxBytes;
@@ -165,7 +165,7 @@ function brokenOff(): Error {
   return Object.assign(new Error("The body ended early."), { code: "ERR_STREAM_PREMATURE_CLOSE" });
 }
 
-/** Gives up a body: reads on in the background when little is left, else closes the connection. */
+/** Discards a body: reads the rest in the background if it is short, else closes the connection. */
 export function discardMessage(message: IncomingMessage, clock: Clock): void {
   if (message.destroyed) return;
   const length = Number(message.headers["content-length"] ?? Number.NaN);
