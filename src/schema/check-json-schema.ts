@@ -1,17 +1,20 @@
-/** Refuses what a program may give as a JSON Schema that is none: as one, it would allow every value. */
+/** Refuses values that a program may pass as a JSON Schema by mistake: taken as one, they would allow every value. */
 import { ToolError } from "../core/error.ts";
 import { isInstanceOfClass } from "../core/base/class-instance.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { KNOWN_KEYWORDS, SCHEMA_KEYWORDS, SCHEMA_MAP_KEYWORDS } from "./keyword-names.ts";
 import { isOwnSchema, isStandardSchema, wayOf } from "./library-schema.ts";
 
-/** @throws ToolError `invalid_schema` for a schema of a library, for one that has such schemas as its properties, and for properties by themselves */
+/**
+ * @throws ToolError `invalid_schema` for a schema of a library, an object with such schemas as its properties, and properties without a schema
+ * around them
+ */
 export function checkJsonSchema(source: unknown): void {
   checkOfNoLibrary(source);
   checkHasKeywords(source);
 }
 
-/** As `checkJsonSchema`, for a schema that another system has written, which may be properties alone. */
+/** Like `checkJsonSchema`, for a schema that another system wrote, which may be properties only. */
 export function checkOfNoLibrary(source: unknown): void {
   if (isOfLibrary(source))
     throw new ToolError("invalid_schema", `This is a schema of ${JSON.stringify(source["~standard"].vendor)}, not a JSON Schema.`, {
@@ -21,13 +24,16 @@ export function checkOfNoLibrary(source: unknown): void {
   checkIsOneSchema(source);
 }
 
-/** JSON Schema that a library has written, as `z.toJSONSchema()` does, may have a `~standard`: it is no key of that. */
+/**
+ * True for a schema of a library. JSON Schema that a library wrote, as `z.toJSONSchema()` does, may have a non-enumerable `~standard` and is
+ * none.
+ */
 function isOfLibrary(value: unknown): value is Parameters<typeof isOwnSchema>[0] {
   if (!isStandardSchema(value) || isOwnSchema(value)) return false;
   return isInstanceOfClass(value) || Object.keys(value).includes("~standard");
 }
 
-/** Other libraries take the fields of an object by themselves: `{ city: z.string() }`. */
+/** Throws if fields of the object are schemas of a library, as other libraries accept them: `{ city: z.string() }`. */
 function checkIsOneSchema(source: unknown): void {
   if (!isJsonObject(source) || "toJSON" in source) return;
   const { properties } = source;
@@ -42,7 +48,7 @@ function checkIsOneSchema(source: unknown): void {
   });
 }
 
-/** Schemas of libraries that do not speak Standard Schema, such as io-ts, superstruct and runtypes, and classes. */
+/** Throws for classes and for schemas of libraries without Standard Schema, such as io-ts, superstruct and runtypes. */
 function checkHasNoFunctions(source: unknown): void {
   const hint = typeof source === "function" && "ast" in source ? wayOf("effect") : wayOf("");
   if (typeof source === "function") throw new ToolError("invalid_schema", "A schema is an object or a boolean, not a function.", { hint });
@@ -51,10 +57,10 @@ function checkHasNoFunctions(source: unknown): void {
   throw new ToolError("invalid_schema", `${JSON.stringify(name)} is a function, which no JSON Schema has.`, { hint });
 }
 
-/** The compiler says what a keyword takes. */
+/** Keys that are not checked here: the compiler reports invalid keyword values. */
 const LEFT: ReadonlySet<string> = new Set(["constructor", ...KNOWN_KEYWORDS]);
 
-/** The name of a function among the properties of an object and of its class; undefined where it can write itself as JSON. */
+/** Returns the name of a function among the properties of an object and of its class; undefined if the object has `toJSON`. */
 function functionOf(value: unknown): string | undefined {
   if (typeof value === "function") return value.name;
   if (typeof value !== "object" || value === null || Array.isArray(value) || "toJSON" in value) return undefined;
@@ -70,10 +76,13 @@ function functionOf(value: unknown): string | undefined {
 }
 
 const TYPE_WORDS: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean", "object", "array"]);
-/** Keywords whose value may look as the schema of a property does. */
+/** Keywords whose value may look like the schema of a property. */
 const OBJECT_KEYWORDS: ReadonlySet<string> = new Set([...SCHEMA_KEYWORDS, ...SCHEMA_MAP_KEYWORDS, "const", "default"]);
 
-/** Properties by themselves, `{ city: { type: "string" } }` or `{ city: "string" }`, are a JSON Schema that allows everything. */
+/**
+ * Throws for properties without a schema around them, `{ city: { type: "string" } }` or `{ city: "string" }`: as a JSON Schema, they allow
+ * everything.
+ */
 function checkHasKeywords(source: unknown): void {
   const entries = isJsonObject(source) ? Object.entries(source) : [];
   const isProperty = ([key, value]: readonly [string, unknown]): boolean =>

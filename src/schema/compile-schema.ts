@@ -1,4 +1,4 @@
-/** The JSON Schema validator: compiles a schema once, and checks any number of values. */
+/** The JSON Schema validator: compiles a schema once, then checks any number of values. */
 import { ToolError } from "../core/error.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { CompiledValidator } from "./evaluate.ts";
@@ -9,45 +9,45 @@ import type { SchemaProblem } from "./schema-problem.ts";
 export type { SchemaProblem } from "./schema-problem.ts";
 
 export interface CompileOptions {
-  /** Steps one validation may take; a subschema visited is one, costlier work is charged in proportion. @default 1_000_000 */
+  /** Maximum number of steps of one validation: visiting a subschema is one, more expensive work is charged in proportion. @default 1_000_000 */
   readonly maxSteps?: number;
   /**
    * Whether `format` is checked: `date`, `time`, `date-time`, `duration`, `email`, `idn-email`, `hostname`, `ipv4`, `ipv6`, `uri`, `iri` and
-   * their references, `uri-template`, `uuid`, `json-pointer`, `relative-json-pointer` and `regex`. Other formats say nothing.
+   * their references, `uri-template`, `uuid`, `json-pointer`, `relative-json-pointer` and `regex`. Other formats are ignored.
    * @default false
    */
   readonly formats?: boolean;
 }
 
-/** A JSON Schema that is ready to check values. */
+/** A compiled JSON Schema. */
 export interface Validator {
   readonly schema: JsonSchema;
-  /** True when the value fits. Never throws. */
+  /** True if the value matches. Never throws. */
   check(value: unknown): boolean;
   /**
-   * Says how the value breaks the schema: at most `max` problems (default 20), [] when it fits.
+   * Returns how the value violates the schema: at most `max` problems (default 20), [] if it matches.
    *
-   * A value is described in this order: type, enum and const, length and range, array size, items, required
-   * fields, declared fields in schema order, other fields sorted, and then everything else. A wrong type ends
-   * the description of that value. A validation that exceeds its bounds ends with a problem `limit`. Never throws.
+   * Problems of a value are in this order: type, enum and const, length and range, array size, items, required fields, declared fields in
+   * schema order, other fields sorted, then everything else. After a wrong type, nothing else is reported for that value. A validation that
+   * exceeds its limits ends with a problem `limit`. Never throws.
    */
   problems(value: unknown, max?: number): readonly SchemaProblem[];
 }
 
 /**
- * Compiles a JSON Schema of draft 2020-12, or of what its `$schema` names: 2019-09 or draft-07.
+ * Compiles a JSON Schema of draft 2020-12, or of the dialect in its `$schema`: 2019-09 or draft-07.
  *
- * The schema may be untrusted: no code is generated, nothing is fetched, patterns are matched in linear
- * time, and size, nesting, references and the work of each validation are bounded. `format`, unless it is to be checked, and
- * `content…` are annotations; unknown keywords are ignored. The schema must not be changed afterwards.
+ * The schema may be untrusted: no code is generated, nothing is fetched, patterns are matched in linear time, and size, nesting, references
+ * and the work of each validation are limited. `format`, unless `formats` is set, and `content…` are annotations; unknown keywords are
+ * ignored. The schema must not be changed afterwards.
  *
- * @throws ToolError `invalid_schema` with the pointer of the place, for malformed keywords, unknown dialects,
- * references that lead nowhere, out of the document or in circles, and schemas past the bounds.
+ * @throws ToolError `invalid_schema` with a JSON pointer, for malformed keywords, unknown dialects, references that are dangling, external or
+ * circular, and schemas that exceed the limits
  */
 export function compileSchema(schema: unknown, options: CompileOptions = {}): Validator {
   try {
     const root = compileDocument(schema, options.formats);
-    return new CompiledValidator(schema as JsonSchema, root, options.maxSteps ?? MAX_STEPS); // compileDocument refuses all else
+    return new CompiledValidator(schema as JsonSchema, root, options.maxSteps ?? MAX_STEPS); // compileDocument throws for anything else
   } catch (error: unknown) {
     throw ToolError.fromUnknown(error, "invalid_schema");
   }

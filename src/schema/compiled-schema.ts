@@ -1,4 +1,4 @@
-/** The words of a compiled schema: its nodes and rules, the resources they lie in, and one run over a value. */
+/** The parts of a compiled schema: nodes, rules and resources, and the state of one validation. */
 import { isPrototypeBare } from "../core/base/json.ts";
 import type { Evaluated } from "./keywords/evaluated.ts";
 import { escapeStep } from "../core/base/json-pointer.ts";
@@ -9,7 +9,7 @@ export interface RawSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** One keyword, or several that belong together, made ready. Returns the verdict, and reports problems if the run explains. */
+/** One keyword, or several that belong together, compiled. Returns whether the value matches, and reports problems if the run explains. */
 export type Rule = (value: unknown, run: ValidationRun) => boolean;
 
 /** The JSON types as bits; `integer` is also a `number`. */
@@ -27,7 +27,7 @@ const NO_RULES: readonly Rule[] = [];
 /** The rules of the schema `false`. */
 export const NEVER: readonly Rule[] = [(_value, run) => run.report("false", "nothing is allowed here")];
 
-/** The place of a subschema in its parent: under a keyword, and there maybe under a name or number. */
+/** The location of a subschema in its parent: under a keyword, and possibly under a name or index within it. */
 export interface Location {
   readonly parent: SchemaNode | undefined;
   readonly keyword: string;
@@ -40,16 +40,16 @@ export class SchemaNode implements Location {
   readonly parent: SchemaNode | undefined;
   readonly keyword: string;
   readonly step: string | number | undefined;
-  /** Set once, right after the `$id` is known. */
+  /** Set once, directly after the `$id` is known. */
   resource: SchemaResource;
   readonly nesting: number;
   types = ANY_TYPE;
   rules: readonly Rule[] = NO_RULES;
-  /** True when a visit needs more than the rules: see `evaluate`. */
+  /** Whether a visit needs more than the rules: see `evaluate`. */
   special = false;
-  /** Rules that ask what the other rules evaluated; they run last, and only when all others hold. */
+  /** Rules that need to know what the other rules evaluated. They run last, and only if all others match. */
   readonly lateRules: Rule[] = [];
-  /** The subschemas held against the same value as this one, references included. */
+  /** Subschemas that are applied to the same value as this one, including references. */
   readonly inPlace: SchemaNode[] = [];
 
   constructor(raw: RawSchema, location: Location, resource: SchemaResource) {
@@ -62,7 +62,7 @@ export class SchemaNode implements Location {
   }
 }
 
-/** Writes the place of a subschema, or of a keyword of it: `#/properties/a/pattern`. */
+/** Returns the JSON pointer of a subschema, or of one of its keywords: `#/properties/a/pattern`. */
 export function schemaPointer(location: Location | undefined, keyword = ""): string {
   const steps: string[] = keyword === "" ? [] : [keyword];
   for (let at = location; at !== undefined; at = at.parent) {
@@ -72,7 +72,7 @@ export function schemaPointer(location: Location | undefined, keyword = ""): str
   return ["#", ...steps.reverse()].join("/");
 }
 
-/** A schema document, or a part of it with its own `$id`: what `#` means in references. */
+/** A schema document, or a part of it with its own `$id`: the base of `#` in references. */
 export interface SchemaResource {
   /** Absolute, without a fragment. */
   readonly uri: string;
@@ -82,13 +82,13 @@ export interface SchemaResource {
   readonly dynamicAnchors: Map<string, SchemaNode>;
 }
 
-/** The resources entered on the way to the present subschema; `$dynamicRef` looks for the outermost. */
+/** The resources entered on the way to the current subschema; `$dynamicRef` resolves to the outermost. */
 export interface DynamicScope {
   readonly resource: SchemaResource;
   readonly outer: DynamicScope | undefined;
 }
 
-/** The findings of a judgement made aside. */
+/** The result of an evaluation whose problems are not reported directly. */
 export interface Aside {
   readonly valid: boolean;
   readonly problems: readonly SchemaProblem[];
@@ -96,27 +96,27 @@ export interface Aside {
 
 const MAX_ASIDE_PROBLEMS = 5;
 
-/** Shared by all runs for a verdict only, which never write to them. */
+/** Shared by all runs that do not explain, which never write to them. */
 const NO_PROBLEMS: SchemaProblem[] = [];
 const NO_PATH: (string | number)[] = [];
 const NOTHING_SHOWN = new Map<object, string>();
-/** So often may keys be listed in vain in one run. */
+/** Maximum number of incomplete loops over keys in one run. */
 const MAX_LOOPS_LEFT_EARLY = 4;
-/** The cost of wording a problem. */
+/** The cost of describing a problem, in steps. */
 const STEPS_PER_PROBLEM = 60;
 
-/** The state of one validation: its budget, the place it has reached, and what it found. */
+/** The state of one validation: its budget, its current place, and its problems. */
 export class ValidationRun {
   stepsLeft: number;
   depth = 0;
-  /** Why the validation was given up; its verdict is then "invalid", whatever the rules say. */
+  /** Why the validation was aborted; the value then counts as invalid, whatever the rules say. */
   limit: string | undefined = undefined;
-  /** True while problems are wanted; false while only the verdict is. */
+  /** Whether problems are collected; false if only the verdict is needed. */
   explaining: boolean;
   problems: SchemaProblem[];
-  /** Where the present value is; kept only while explaining. */
+  /** Path of the current value; only tracked while explaining. */
   readonly path: (string | number)[];
-  /** Set while a subschema around needs to know what was evaluated of the present value. */
+  /** Set while an outer subschema needs to know which parts of the current value were evaluated. */
   evaluated: Evaluated | undefined = undefined;
   scope: DynamicScope | undefined = undefined;
   private loopsLeft: number;
@@ -133,49 +133,49 @@ export class ValidationRun {
     this.loopsLeft = this.explaining || !isPrototypeBare() ? 0 : MAX_LOOPS_LEFT_EARLY;
   }
 
-  /** Whether a verdict on this object may be found by a loop over its keys, which meets no others. */
+  /** Whether the object may be checked by a loop over its keys, which sees only own keys. */
   mayLoop(object: object): boolean {
     if (this.loopsLeft === 0 || this.explaining || this.evaluated !== undefined) return false;
     return Object.getPrototypeOf(object) === Object.prototype;
   }
 
-  /** Notes that such a loop did not come to its end: the keys of the object were listed all the same, without a charge. */
+  /** Counts a loop that ended early: it listed all keys of the object without a charge. */
   leaveLoop(): undefined {
     this.loopsLeft--;
   }
 
-  /** Charges for work besides visits. Returns false when the budget is used up. */
+  /** Charges for work other than visits. Returns false if the budget is used up. */
   spend(steps: number): boolean {
-    this.stepsLeft = Math.floor(this.stepsLeft - steps); // kept whole, which is faster than fractions
+    this.stepsLeft = Math.floor(this.stepsLeft - steps); // an integer, which is faster than fractions
     return this.stepsLeft >= 0 || this.giveUp("the value takes too much work to check");
   }
 
-  /** Ends the validation: every further visit fails at once. Returns false. */
+  /** Aborts the validation: every further visit fails at once. Returns false. */
   giveUp(reason: string): false {
     this.limit ??= reason;
     this.stepsLeft = -1;
     return false;
   }
 
-  /** Notes a problem with the present value, or with its part `step`. Returns false. */
+  /** Reports a problem of the current value, or of its part `step`. Returns false. */
   report(keyword: string, message: string, step?: string | number): false {
     if (!this.goesOn() || !this.spend(STEPS_PER_PROBLEM + 2 * this.path.length)) return false;
     this.problems.push(problemAt(step === undefined ? this.path : [...this.path, step], keyword, message));
     return false;
   }
 
-  /** A short text for a value; each object is read once, since finding the first of its keys means listing them all. */
+  /** Returns a short text for a value. Cached per object, since reading even the first key means listing all keys. */
   show(value: unknown): string {
     if (typeof value !== "object" || value === null) return showValue(value);
     return getOrAdd(this.shown, value, showValue);
   }
 
-  /** True when, after a failure, the rest is still worth checking. */
+  /** True if, after a failure, the rest is still worth checking. */
   goesOn(): boolean {
     return this.explaining && this.limit === undefined && this.problems.length < this.maxProblems;
   }
 
-  /** Runs `judge` while explaining, and hands its first few problems to the caller instead of reporting them. */
+  /** Runs `judge` while explaining, and returns its first few problems instead of reporting them. */
   aside(judge: () => boolean): Aside {
     const { problems, maxProblems } = this;
     const found: SchemaProblem[] = [];
@@ -187,7 +187,7 @@ export class ValidationRun {
     return { valid, problems: found };
   }
 
-  /** Reports problems that were found aside. Returns false. */
+  /** Reports the problems of an `aside`. Returns false. */
   adopt(problems: readonly SchemaProblem[]): false {
     for (const problem of problems) if (this.goesOn()) this.problems.push(problem);
     return false;

@@ -1,4 +1,4 @@
-/** The parts of a tool's definition, as a model and the runtime see it, and the identity of the whole. */
+/** Reads the parts of a tool's definition, as a model and the runtime see it, and computes their fingerprint. */
 import { hash } from "node:crypto";
 import type { Effects } from "../core/effects.ts";
 import { describeThrown } from "../core/error.ts";
@@ -6,7 +6,7 @@ import { canonicalJson } from "../core/base/canonical-json.ts";
 import { copyJson, type JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 
-/** The parts of a definition, in the order people read them. The last two come from `metadata`. */
+/** The parts of a definition, in the order in which they are shown. `annotations` and `http` come from `metadata`. */
 export const DEFINITION_FIELDS = [
   "title",
   "description",
@@ -25,16 +25,16 @@ export type DefinitionField = (typeof DEFINITION_FIELDS)[number];
 
 export interface Definition {
   readonly name: string;
-  /** The fields that the tool has; a part that is not plain JSON is missing here. */
+  /** The fields that the tool has, except those that are not plain JSON. */
   readonly fields: ReadonlyMap<DefinitionField, JsonValue>;
-  /** One line for each part that is not plain JSON, too deep or too large: it cannot be known whether it is the same another time. */
+  /** One line for each part that is not plain JSON, too deep or too large: whether it has changed cannot be determined. */
   readonly faults: readonly string[];
 }
 
-/** Deeper and larger definitions are not looked at. */
+/** Larger and deeper parts are not read. */
 const LIMITS = { maxDepth: 128, maxNodes: 1_000_000, maxChars: 16 * 1024 * 1024 };
 
-/** Copies what is data of a definition. Never throws, whatever the tool is made of. */
+/** Copies the data of a definition. Never throws, whatever the tool consists of. */
 export function readDefinition(tool: Tool): Definition {
   const fields = new Map<DefinitionField, JsonValue>();
   const faults: string[] = [];
@@ -53,10 +53,10 @@ export function readDefinition(tool: Tool): Definition {
 }
 
 /**
- * The SHA-256 of the whole definition, in hex: name, title, description, documentation, both schemas, effects, tags, the server's
+ * Returns the SHA-256 of the whole definition, in hex: name, title, description, documentation, both schemas, effects, tags, the server's
  * annotations, and the HTTP operation. The order of keys does not matter.
  *
- * Two definitions that cannot be read may have the same one: see `Definition.faults`.
+ * Two definitions that cannot be read may have the same fingerprint: see `Definition.faults`.
  */
 export function definitionFingerprint(tool: Tool): string {
   const definition = readDefinition(tool);
@@ -65,12 +65,12 @@ export function definitionFingerprint(tool: Tool): string {
   return fingerprintOf(definition.name, hashes);
 }
 
-/** The SHA-256 of one part of a definition, in hex. */
+/** Returns the SHA-256 of one part of a definition, in hex. */
 export function fieldHash(value: JsonValue): string {
   return hash("sha256", canonicalJson(value));
 }
 
-/** The fingerprint of a definition of which only the hashes of its parts are known. */
+/** Returns the fingerprint of a definition from the hashes of its parts. */
 export function fingerprintOf(name: string, hashes: ReadonlyMap<string, string>): string {
   return hash("sha256", canonicalJson({ name, fields: Object.fromEntries(hashes) }));
 }
@@ -84,7 +84,7 @@ function rawField(tool: Tool, field: DefinitionField): unknown {
   return tool[field];
 }
 
-/** The data of the effects: of keys that are computed, that they are. */
+/** Returns the effects as data; a computed key only as the fact that it is computed. */
 function flagsOf({ reads, writes, idempotent, external, destructive, commutative }: Effects): JsonValue {
   return {
     ...(reads === undefined ? {} : { reads: typeof reads === "function" ? COMPUTED : reads }),
@@ -98,7 +98,7 @@ function flagsOf({ reads, writes, idempotent, external, destructive, commutative
 
 const COMPUTED = "computed from the input";
 
-/** A server that gives no hints and one that gives an empty list of them say the same. */
+/** Empty annotations count as none. */
 function isEmptyObject(value: unknown): boolean {
   return typeof value === "object" && value !== null && !Array.isArray(value) && Object.keys(value).length === 0;
 }

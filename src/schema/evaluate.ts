@@ -1,4 +1,4 @@
-/** Holds a value against a compiled schema. */
+/** Checks a value against a compiled schema. */
 import type { JsonSchema } from "../core/tool.ts";
 import { ANY_TYPE, type Rule, type SchemaNode, ValidationRun } from "./compiled-schema.ts";
 import { Evaluated } from "./keywords/evaluated.ts";
@@ -8,10 +8,10 @@ import { type SchemaProblem, problemAt, typeName } from "./schema-problem.ts";
 const [NULL, BOOLEAN, INTEGER, FRACTION, STRING, ARRAY, OBJECT] = [1, 2, 4, 8, 16, 32, 64] as const;
 
 /**
- * Tells whether a value fits a subschema.
+ * Whether a value matches a subschema.
  *
- * A wrong type ends the check of this value. Without explaining, the first failure does; while explaining,
- * all rules run until enough problems are found.
+ * A wrong type ends the check of this value. Without explaining, so does the first failure; while explaining, all rules run until enough
+ * problems are found.
  */
 export function evaluate(node: SchemaNode, value: unknown, run: ValidationRun): boolean {
   if (--run.stepsLeft < 0) return run.spend(0);
@@ -24,7 +24,7 @@ export function evaluate(node: SchemaNode, value: unknown, run: ValidationRun): 
   return valid;
 }
 
-/** Holds an item or property of the present value against a subschema. */
+/** Checks an item or property of the current value against a subschema. */
 export function evaluateChild(node: SchemaNode, value: unknown, run: ValidationRun, step: string | number): boolean {
   if (!run.explaining && run.evaluated === undefined) return evaluate(node, value, run);
   const evaluated = run.evaluated;
@@ -36,7 +36,7 @@ export function evaluateChild(node: SchemaNode, value: unknown, run: ValidationR
   return valid;
 }
 
-/** As `evaluate`, for the verdict only: nothing is reported. */
+/** Like `evaluate`, without reporting problems. */
 export function test(node: SchemaNode, value: unknown, run: ValidationRun): boolean {
   const explaining = run.explaining;
   run.explaining = false;
@@ -45,7 +45,7 @@ export function test(node: SchemaNode, value: unknown, run: ValidationRun): bool
   return valid;
 }
 
-/** As `evaluateChild`, for the verdict only. */
+/** Like `evaluateChild`, without reporting problems. */
 export function testChild(node: SchemaNode, value: unknown, run: ValidationRun): boolean {
   const evaluated = run.evaluated;
   run.evaluated = undefined;
@@ -66,7 +66,7 @@ function applyRules(rules: readonly Rule[], value: unknown, run: ValidationRun):
   return valid;
 }
 
-/** Keeps the dynamic scope and the record of evaluated parts, where a schema uses them. */
+/** Applies the rules while tracking the dynamic scope and the evaluated parts, for schemas that need them. */
 function applyTracking(node: SchemaNode, value: unknown, run: ValidationRun): boolean {
   const { scope, evaluated: outer } = run;
   if (scope?.resource !== node.resource) run.scope = { resource: node.resource, outer: scope };
@@ -82,7 +82,10 @@ function applyWithRecord(node: SchemaNode, value: unknown, run: ValidationRun, r
   return valid;
 }
 
-/** `unevaluated…` sees what this subschema and those inside it evaluated, not what its cousins did. */
+/**
+ * Applies rules with a separate record: `unevaluated…` depends on what this subschema and its own subschemas evaluated, not on sibling
+ * subschemas.
+ */
 function applyWithOwnRecord(node: SchemaNode, value: unknown, run: ValidationRun): boolean {
   const outer = run.evaluated;
   const own = new Evaluated();
@@ -114,7 +117,7 @@ function reportType(node: SchemaNode, value: unknown, run: ValidationRun): false
   return run.report("type", `expected type ${expected}, got ${typeName(value)}`);
 }
 
-/** The validator that `compileSchema` makes. */
+/** The validator that `compileSchema` returns. */
 export class CompiledValidator {
   readonly schema: JsonSchema;
   private readonly root: SchemaNode;

@@ -1,4 +1,4 @@
-/** Schemas as other systems write them, with the type words of Python, Java and others, to JSON Schema. */
+/** Converts schemas of other systems, with the type names of Python, Java and others, to JSON Schema. */
 import { ToolError } from "../core/error.ts";
 import type { JsonLimits } from "../core/base/json-limits.ts";
 import { copyJson, isJsonObject, jsonPath, type JsonObject, type JsonValue } from "../core/base/json.ts";
@@ -8,7 +8,7 @@ import { mapKeywords } from "./keywords/map-keywords.ts";
 import { showValue } from "./schema-problem.ts";
 import { wordsFor } from "../core/base/wording.ts";
 
-/** A schema as it was taken over, and what was changed. */
+/** A converted schema, and what was changed. */
 export interface ImportedSchema {
   /** Deeply frozen plain JSON. */
   readonly schema: JsonSchema;
@@ -16,7 +16,7 @@ export interface ImportedSchema {
   readonly notes: readonly string[];
 }
 
-/** Foreign type words in lower case; undefined = any type, so the keyword is left out. */
+/** Type names of other systems, in lower case; undefined = any type, so the keyword is left out. */
 const TYPE_WORDS: ReadonlyMap<string, string | undefined> = new Map([
   ...wordsFor("object", "object dict dictionary hashmap hashtable map"),
   ...wordsFor("array", "array list arraylist tuple set queue stack"),
@@ -30,13 +30,13 @@ const TYPE_WORDS: ReadonlyMap<string, string | undefined> = new Map([
 ]);
 
 /**
- * Turns type words that JSON Schema does not have (`dict`, `float`, `tuple`, `any`, in any case) into those it
- * has, wherever a schema is, and leaves everything else as it is: a property or an enum member called
- * "dict" is none. The schema given is not changed. An unknown word stays, for the compiler to refuse.
+ * Replaces type names that JSON Schema does not have (`dict`, `float`, `tuple`, `any`, in any case) by those it has, wherever `type` is a
+ * keyword, and leaves everything else as it is: a property or an enum member named "dict" is not a type. The given schema is not changed. An
+ * unknown name stays, and the compiler refuses it.
  *
- * A schema that is missing (`undefined`, `null`) is that of a tool without parameters.
+ * A missing schema (`undefined`, `null`) becomes that of a tool without parameters.
  *
- * @throws ToolError `invalid_schema` when it is not an object or boolean, or no JSON, or is nested more than 256 levels deep.
+ * @throws ToolError `invalid_schema` if it is not an object or boolean, not JSON, or nested more than 256 levels deep
  */
 export function importSchema(raw: unknown): ImportedSchema {
   if (raw === undefined || raw === null) return { schema: Object.freeze({ type: "object" }), notes: [] };
@@ -47,13 +47,13 @@ export function importSchema(raw: unknown): ImportedSchema {
   return { schema: mapKeywords(copy, (keyword, value, steps) => (keyword === "type" ? importType(value, steps, notes) : value)), notes };
 }
 
-/** Schemas nest deeper than values: two levels of JSON for each of a value. */
+/** Schemas nest more deeply than values: two levels of JSON for each level of a value. */
 const SCHEMA_LIMITS: JsonLimits = { maxDepth: 256 };
 
 /**
- * A deeply frozen copy of a schema as it is, so that it cannot be changed after it was compiled.
+ * Returns a deeply frozen copy of a schema, so that it cannot be changed after it was compiled.
  *
- * @throws ToolError `invalid_schema` when it is not an object or boolean, or no JSON.
+ * @throws ToolError `invalid_schema` if it is not an object or boolean, or not JSON
  */
 export function copySchema(raw: unknown): boolean | JsonObject {
   let copy: JsonValue;

@@ -1,28 +1,28 @@
-/** The TypeScript type of what a schema lets through. */
+/** Infers the TypeScript type of the values that a schema allows. */
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 
 /**
  * The type of a handler's input: the output type of a Standard Schema, or the type that a JSON Schema literal describes.
  *
- * Reads `type`, `properties`, `required`, `default`, `additionalProperties`, `items`, `enum`, `const`, and `anyOf` where none of them says a
- * type; whatever else a schema says leaves `unknown`. A property with a default is always there. A schema that says nothing of its
- * properties, or is not a literal, gives `JsonObject`. Of schemas of TypeBox before 1.0, their own `static` is the type.
+ * Reads `type`, `properties`, `required`, `default`, `additionalProperties`, `items`, `enum`, `const`, and `anyOf` if there is no `type`;
+ * anything else results in `unknown`. A property with a default is always present. A schema without properties, or one that is not a literal,
+ * results in `JsonObject`. For schemas of TypeBox before 1.0, their `static` is the type.
  */
 export type InferInput<Schema> = Schema extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<Schema> : InferTop<Schema>;
 
-/** The type of a handler's return value: the input type of a Standard Schema, which then transforms it, or the type of a literal. */
+/** The type of a handler's return value: the input type of a Standard Schema, which is then transformed, or the type of a literal. */
 export type InferReturn<Schema> = Schema extends StandardSchemaV1 ? StandardSchemaV1.InferInput<Schema> : InferJson<Schema>;
 
-/** The recorded answer: the output type of a Standard Schema, or the type of a literal. */
+/** The type of the recorded output: the output type of a Standard Schema, or the type of a literal. */
 export type InferAnswer<Schema> = Schema extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<Schema> : InferJson<Schema>;
 
-/** The JSON that goes in, before any transform. */
+/** The type of the JSON that is sent, before any transform. */
 export type InferSent<Schema> = Schema extends StandardSchemaV1 ? StandardSchemaV1.InferInput<Schema> : InferTop<Schema>;
 
 type InferTop<Schema> = unknown extends InferJson<Schema> ? JsonObject : InferJson<Schema>;
 
-/** The type a JSON Schema literal describes; `unknown` where it cannot tell. */
+/** The type that a JSON Schema literal describes; `unknown` if it cannot be determined. */
 export type InferJson<Schema> = Schema extends { readonly static: infer Value; readonly params: readonly unknown[] }
   ? Value
   : Schema extends { readonly const: infer Value }
@@ -73,7 +73,7 @@ type InferObject<Schema> = Schema extends { readonly properties: infer Propertie
         : { readonly [key: string]: InferJson<Additional> }
     : JsonObject;
 
-/** Keys that are required, and keys with a default. */
+/** Keys that are required or have a default. */
 type Present<Schema, Properties> =
   | RequiredKeys<Schema, Properties>
   | { [Key in keyof Properties]: Properties[Key] extends { readonly default: unknown } ? Key : never }[keyof Properties];

@@ -1,15 +1,15 @@
-/** The keywords of JSON Schema, by what becomes of them where a provider does not take them. */
+/** The keywords of JSON Schema, grouped by what happens to them if a provider does not support them. */
 import { words, wordsFor } from "../core/base/wording.ts";
 
-/** They say nothing about a value and nothing to a model. */
+/** Keywords that matter neither to the validity of a value nor to a model. */
 export const SILENT_KEYWORDS: ReadonlySet<string> = words("$schema $id $comment $anchor $dynamicAnchor $vocabulary $defs definitions");
 
-/** They decide nothing, but a model is better off knowing them: where they are not allowed they go into the description. */
+/** Keywords that do not affect validity, but that a model should know: if they are not supported, they are moved into the description. */
 export const ANNOTATION_KEYWORDS: ReadonlySet<string> = words(
   "title default examples format deprecated readOnly writeOnly contentEncoding contentMediaType contentSchema",
 );
 
-/** They decide whether a value fits. */
+/** Keywords that decide whether a value is valid. */
 export const CONSTRAINT_KEYWORDS: ReadonlySet<string> = words(
   "type enum const required properties additionalProperties patternProperties propertyNames minProperties maxProperties " +
     "dependentRequired dependentSchemas dependencies items prefixItems additionalItems contains minContains maxContains minItems maxItems " +
@@ -17,14 +17,14 @@ export const CONSTRAINT_KEYWORDS: ReadonlySet<string> = words(
     "multipleOf anyOf oneOf allOf not if then else $ref $dynamicRef $recursiveRef",
 );
 
-/** Keywords whose value is a schema, a list of schemas (or one), and schemas by name. */
+/** Keywords whose value is a schema; below, a list of schemas (or a single one), and schemas by name. */
 export const SCHEMA_KEYWORDS: ReadonlySet<string> = words(
   "items additionalItems additionalProperties unevaluatedItems unevaluatedProperties contains propertyNames contentSchema not if then else",
 );
 export const SCHEMA_LIST_KEYWORDS: ReadonlySet<string> = words("anyOf oneOf allOf prefixItems items");
 export const SCHEMA_MAP_KEYWORDS: ReadonlySet<string> = words("properties patternProperties dependentSchemas dependencies");
 
-/** Which type of value a keyword speaks of; one that is not here speaks of all. */
+/** The type of value that a keyword applies to; keywords that are not listed apply to all types. */
 export const KEYWORD_TYPES: ReadonlyMap<string, string> = new Map([
   ...wordsFor(
     "object",
@@ -35,7 +35,7 @@ export const KEYWORD_TYPES: ReadonlyMap<string, string> = new Map([
   ...wordsFor("number", "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf"),
 ]);
 
-/** All that this program knows of, annotations included. */
+/** All keywords that are known here, including annotations. */
 export const KNOWN_KEYWORDS: ReadonlySet<string> = new Set([
   "description",
   ...SILENT_KEYWORDS,

@@ -1,4 +1,4 @@
-/** Turns a schema document into nodes: one walk over its subschemas, then its references. */
+/** Compiles a schema document to nodes: one pass over its subschemas, then its references. */
 import { isJsonObject } from "../core/base/json.ts";
 import { type Location, NEVER, type RawSchema, type Rule, SchemaNode, type SchemaResource } from "./compiled-schema.ts";
 import { DIALECTS, LATEST, dialectNamed, dialectOf } from "./references/dialects.ts";
@@ -16,7 +16,7 @@ const EMPTY: RawSchema = {};
 /**
  * Compiles a whole schema document.
  *
- * @throws ToolError `invalid_schema` naming the place, for what is malformed, too large, cyclic or elsewhere.
+ * @throws ToolError `invalid_schema` with the location, for a schema that is malformed, too large, circular or refers outside of the document
  */
 export function compileDocument(schema: unknown, checksFormats: boolean = false): SchemaNode {
   return compileNodes(schema, checksFormats).root;
@@ -24,11 +24,11 @@ export function compileDocument(schema: unknown, checksFormats: boolean = false)
 
 export interface CompiledDocument {
   readonly root: SchemaNode;
-  /** Each subschema by the object it was made of; those that are `true` or `false` are not here. */
+  /** The nodes by the schema objects they were made of; without the schemas `true` and `false`. */
   readonly nodes: ReadonlyMap<RawSchema, SchemaNode>;
 }
 
-/** As `compileDocument`, for who reads the subschemas too. */
+/** Like `compileDocument`, but also returns the subschemas. */
 export function compileNodes(schema: unknown, checksFormats: boolean = false): CompiledDocument {
   const compiler = new DocumentCompiler(checksFormats);
   const root = compiler.compile(schema, ROOT, rootResource(schema));
@@ -55,9 +55,9 @@ function declaredDialect(raw: RawSchema, location: Location): string | undefined
 }
 
 class DocumentCompiler implements SubschemaCompiler {
-  /** By the object they were made of, for pointers. */
+  /** Nodes by the object they were made of, for JSON pointers. */
   readonly nodes = new Map<RawSchema, SchemaNode>();
-  /** All of them: a program may use one object in several places. */
+  /** All nodes: a program may use one object in several places. */
   private readonly allNodes: SchemaNode[] = [];
   private readonly resources = new Map<string, SchemaResource>();
   private readonly references: Reference[] = [];
@@ -161,7 +161,7 @@ class DocumentCompiler implements SubschemaCompiler {
     refuse(node, keyword, `the schema has too many names, values and patterns: more than ${MAX_SCHEMA_VALUES}, a pattern counting as many`);
   }
 
-  /** Finds the target of every reference; a target in an unknown place is compiled on the way, and may add more. */
+  /** Finds the target of every reference. A target that is not compiled yet, in an unknown keyword, is compiled now and may add more references. */
   resolveReferences(): void {
     if (this.references.length === 0) return;
     let isDynamic = false;
@@ -204,7 +204,10 @@ class DocumentCompiler implements SubschemaCompiler {
   }
 }
 
-/** A dynamic reference is looked up again in each validation only if its first target is a dynamic anchor itself. */
+/**
+ * Returns the anchor of a dynamic reference, which is looked up again in each validation; undefined if the static target is not itself a
+ * dynamic anchor.
+ */
 function dynamicAnchorOf(reference: Reference, target: SchemaNode, fragment: string): string | undefined {
   if (reference.keyword === "$ref") return undefined;
   const name = reference.keyword === "$recursiveRef" ? RECURSIVE_ANCHOR : fragment;

@@ -1,4 +1,4 @@
-/** Checks a value against a part of a schema, with the references in that part still meaning the whole document. */
+/** Checks a value against a part of a schema, whose references still resolve within the whole document. */
 import { own } from "../core/base/own.ts";
 import { type JsonObject, type JsonValue, isJsonObject } from "../core/base/json.ts";
 import { compileSchema, type CompileOptions, type Validator } from "./compile-schema.ts";
@@ -6,7 +6,7 @@ import { DEFAULT_URI } from "./references/reference-uri.ts";
 import { escapeStep } from "../core/base/json-pointer.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 
-/** Most subschemas that are compiled a second time, as parts, for one schema: some 200 ms in the worst case, once. */
+/** Maximum number of subschemas that are compiled a second time, as parts, for one schema: about 200 ms in the worst case, once. */
 const MAX_PART_SCHEMAS = 100_000;
 const EMPTY: JsonObject = Object.freeze({});
 
@@ -21,10 +21,7 @@ export class SchemaParts {
     this.#root = root;
   }
 
-  /**
-   * True when the value fits this part of the schema; false also where the part cannot be checked on its own, or
-   * not within `maxSteps` of the validator.
-   */
+  /** True if the value matches this part of the schema; false also if the part cannot be checked on its own, or not within `maxSteps`. */
   fits(schema: JsonValue, value: JsonValue, maxSteps: number): boolean {
     if (typeof schema === "boolean") return schema;
     if (!isJsonObject(schema)) return false;
@@ -33,7 +30,7 @@ export class SchemaParts {
     return parts.get(schema)?.check(value) ?? false;
   }
 
-  /** Compiles a part so that references inside it still mean the whole document. */
+  /** Compiles a part whose references still resolve within the whole document. */
   #compile(part: JsonObject, options: CompileOptions): Validator | undefined {
     if (!isJsonObject(this.#root)) return undefined;
     this.#places ??= placesOf(this.#root);
@@ -58,7 +55,7 @@ export class SchemaParts {
 }
 
 interface Places {
-  /** JSON pointers, ready for a URI. */
+  /** JSON pointers, percent-encoded. */
   readonly pointers: ReadonlyMap<JsonObject, string>;
   readonly hasReferences: boolean;
 }
@@ -80,14 +77,17 @@ function placesOf(root: JsonObject): Places {
   return { pointers, hasReferences };
 }
 
-/** Most steps the check of one part of a value may take: enough for plain schemas, and few sizes, so that parts are compiled seldom. */
+/**
+ * Returns the maximum number of steps for checking a value of this many nodes: enough for plain schemas, and in few sizes, so that parts are
+ * rarely recompiled.
+ */
 export function stepsFor(nodes: number): number {
   let steps = 1_024;
   while (steps < 50 * nodes) steps *= 4;
   return steps;
 }
 
-/** How many values a tree has; stops counting above `limit`. */
+/** Counts the values of a tree; stops counting above `limit`. */
 export function countNodes(value: JsonValue, limit: number): number {
   let count = 0;
   const open: JsonValue[] = [value];

@@ -1,23 +1,23 @@
-/** One way in which a value breaks its schema, and the words for it. */
+/** Describes how a value violates its schema. */
 import { escapeStep } from "../core/base/json-pointer.ts";
 import { jsonPath } from "../core/base/json.ts";
 import { atMost } from "../core/base/short-text.ts";
 
-/** One way in which a value breaks its schema. */
+/** One violation of a schema by a value. */
 export interface SchemaProblem {
-  /** `$` path of the value, or of the missing field: `$.a[1]`. Shortened in the middle past 200 characters. */
+  /** `$` path of the value, or of the missing field: `$.a[1]`. Over 200 characters, the middle is left out. */
   readonly path: string;
-  /** JSON pointer of the same place, never shortened: `/a/1`; the whole value is the empty string. */
+  /** JSON pointer of the same place, never shortened: `/a/1`; the empty string for the whole value. */
   readonly pointer: string;
-  /** The keyword that was broken; `limit` when the check was given up, `false` where nothing is allowed. */
+  /** The violated keyword; `limit` if the check was aborted, `false` if no value is allowed. */
   readonly keyword: string;
-  /** The expected value and the one that came instead, without the path. */
+  /** The expected value and the actual one, without the path. */
   readonly message: string;
 }
 
 const MAX_PATH_LENGTH = 200;
 
-/** Describes a problem at the place that `steps` lead to. */
+/** Makes a problem at the given path. */
 export function problemAt(steps: readonly (string | number)[], keyword: string, message: string): SchemaProblem {
   let pointer = "";
   for (const step of steps) pointer += `/${typeof step === "number" ? step : escapeStep(step)}`;
@@ -29,7 +29,7 @@ function shorten(path: string): string {
   return `${path.slice(0, MAX_PATH_LENGTH / 2)}…${path.slice(1 - MAX_PATH_LENGTH / 2)}`;
 }
 
-/** JSON Schema's name for the type of a value that was not expected; of a whole number it is `integer`. */
+/** Returns the JSON Schema name of a value's type; `integer` for a whole number. */
 export function typeName(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
@@ -38,12 +38,12 @@ export function typeName(value: unknown): string {
 
 const MAX_SHOWN = 80;
 
-/** Writes a value as JSON of at most 80 characters, whatever its size: the work is bounded as well. */
+/** Returns a value as JSON of at most 80 characters; the work is limited too, whatever its size. */
 export function showValue(value: unknown): string {
   return atMost(writeStart(value, 0), MAX_SHOWN);
 }
 
-/** Writes several values with commas between, as `showValue` does. */
+/** Returns several values, separated by commas, as `showValue` does. */
 export function showValues(values: readonly unknown[]): string {
   let text = "";
   for (const value of values) {

@@ -1,4 +1,4 @@
-/** The constraints of a schema on one value, gathered over `$ref` and `allOf`: all that repairs need to know of it. */
+/** Collects the constraints of a schema on one value, across `$ref` and `allOf`: everything that repairs need. */
 import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { foldKey } from "./repair/coerce.ts";
@@ -9,23 +9,23 @@ import { SchemaParts } from "./schema-part.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 
 export interface SchemaShape {
-  /** Undefined where any type will do. */
+  /** undefined if every type is allowed. */
   readonly types: readonly string[] | undefined;
-  /** The members of `enum`, or the one of `const`. */
+  /** The values of `enum`, or the one of `const`. */
   readonly members: readonly JsonValue[] | undefined;
   readonly properties: ReadonlyMap<string, JsonValue>;
   readonly required: ReadonlySet<string>;
-  /** Keys that are neither among `properties` nor match one of `patterns` are forbidden. */
+  /** Whether keys that are neither in `properties` nor match one of `patterns` are forbidden. */
   readonly closed: boolean;
   /** The keys of `patternProperties`. */
   readonly patterns: readonly string[];
-  /** Their schemas, in the same order. */
+  /** The schemas of `patterns`, in the same order. */
   readonly patternSchemas: readonly JsonValue[];
-  /** The schema of keys that are neither among `properties` nor match a pattern. */
+  /** The schema of keys that are neither in `properties` nor match a pattern. */
   readonly additional: JsonValue | undefined;
   readonly prefixItems: readonly JsonValue[];
   readonly items: JsonValue | undefined;
-  /** Every `anyOf` and `oneOf`. */
+  /** The branches of every `anyOf` and `oneOf`. */
   readonly unions: readonly (readonly JsonValue[])[];
   readonly defaultValue: JsonValue | undefined;
 }
@@ -34,10 +34,10 @@ const MAX_FACETS = 32;
 const EMPTY: JsonObject = Object.freeze({});
 
 /**
- * Reads the shapes of one schema and of its parts, each once.
+ * Reads the shapes of a schema and of its parts, each once.
  *
- * Follows `$ref` within the document (JSON pointers, anchors and `$id`s). Values behind keywords that it does not follow (`$dynamicRef`, `if`) are only
- * left unrepaired: the validator has the last word on every repaired value.
+ * Resolves `$ref` within the document (JSON pointers, anchors and `$id`s). Values under other keywords (`$dynamicRef`, `if`) are merely not
+ * repaired: the validator checks every repaired value anyway.
  */
 export class SchemaShapes {
   readonly root: JsonValue;
@@ -47,7 +47,7 @@ export class SchemaShapes {
   readonly #foldedKeys = new Map<SchemaShape, ReadonlyMap<string, string | undefined>>();
 
   constructor(root: JsonSchema) {
-    this.root = root as JsonValue; // what can be compiled is plain JSON
+    this.root = root as JsonValue; // a schema that compiles is plain JSON
     this.parts = new SchemaParts(this.root);
     this.#references = isJsonObject(this.root) ? new References(this.root) : undefined;
   }
@@ -57,13 +57,13 @@ export class SchemaShapes {
     return getOrAdd(this.#shapes, schema, () => gather(this.#facets(schema)));
   }
 
-  /** True when the object may not have this key; not where the patterns cannot tell within their budget. */
+  /** True if the object must not have this key; false if the patterns could not be tested within their budget. */
   forbids(shape: SchemaShape, key: string, budget: PatternBudget): boolean {
     if (!shape.closed || shape.properties.has(key)) return false;
     return !shape.patterns.some((pattern) => budget.matches(pattern, key)) && (shape.patterns.length === 0 || !budget.isUsedUp);
   }
 
-  /** The schema of the value at a key: of its property, else of the first pattern that it matches, else of all other keys. */
+  /** Returns the schema of a key's value: of the property, else of the first pattern that matches, else of all other keys. */
   schemaAt(shape: SchemaShape, key: string, budget: PatternBudget): JsonValue | undefined {
     const property = shape.properties.get(key);
     if (property !== undefined || shape.patterns.length === 0) return property ?? shape.additional;
@@ -71,7 +71,7 @@ export class SchemaShapes {
     return match < 0 ? shape.additional : shape.patternSchemas[match];
   }
 
-  /** The property whose name is `key` but for case and separators; undefined if none or several. */
+  /** Returns the property that equals `key` except for case and separators; undefined if there are none or several. */
   nearKey(shape: SchemaShape, key: string): string | undefined {
     let folded = this.#foldedKeys.get(shape);
     if (folded === undefined) {
@@ -86,7 +86,7 @@ export class SchemaShapes {
     return folded.get(foldKey(key));
   }
 
-  /** The schema and everything that holds for the same value. */
+  /** Returns the schema and all subschemas that apply to the same value. */
   #facets(schema: JsonObject): readonly JsonObject[] {
     const facets = [schema];
     for (let next = 0; next < facets.length && facets.length < MAX_FACETS; next++) {
@@ -101,7 +101,7 @@ export class SchemaShapes {
   }
 }
 
-/** Lays the facets of one value over each other; where two speak of the same key, the first one holds. */
+/** Merges the facets of one value; if two define the same key, the first wins. */
 function gather(facets: readonly JsonObject[]): SchemaShape {
   const properties = new Map<string, JsonValue>();
   const required = new Set<string>();
@@ -136,7 +136,7 @@ function gather(facets: readonly JsonObject[]): SchemaShape {
   };
 }
 
-/** A key that only one of these declares counts as evaluated, and may be allowed although `properties` lacks it. */
+/** A key that only these keywords declare counts as evaluated, and may be allowed even if `properties` lacks it. */
 function mayKnowMore(facet: JsonObject): boolean {
   return ["anyOf", "oneOf", "if", "dependentSchemas", "$dynamicRef"].some((keyword) => Object.hasOwn(facet, keyword));
 }
@@ -155,7 +155,7 @@ function membersOf(facets: readonly JsonObject[]): readonly JsonValue[] | undefi
   return undefined;
 }
 
-/** Draft-07 writes `items: [a, b]` and `additionalItems: c` for what is now `prefixItems: [a, b]` and `items: c`. */
+/** In draft-07, `items: [a, b]` and `additionalItems: c` are what is now `prefixItems: [a, b]` and `items: c`. */
 function itemsOf(facets: readonly JsonObject[]): Pick<SchemaShape, "prefixItems" | "items"> {
   const items = first(facets, "items");
   if (isJsonArray(items)) return { prefixItems: items, items: first(facets, "additionalItems") };

@@ -1,4 +1,4 @@
-/** Standard Schema both ways: any schema library in, and our JSON Schemas out to any framework. */
+/** Standard Schema in both directions: accepts schemas of any library, and offers JSON Schemas to any framework. */
 import { unescapeStep } from "../core/base/json-pointer.ts";
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { ToolError } from "../core/error.ts";
@@ -12,30 +12,30 @@ import { isLinearPattern } from "./pattern/pattern.ts";
 import { fitInput, type RepairOptions } from "./repair/repair-input.ts";
 import type { SchemaProblem } from "./schema-problem.ts";
 
-/** A schema library's schema as a tool needs it. */
+/** A library's schema, as a tool uses it. */
 export interface ParsingSchema {
   readonly jsonSchema: JsonSchema;
-  /** Runs the library's validation. Resolves or returns what it made of the value, or its issues as lines with `$` paths; never throws. */
+  /** Runs the library's validation. Returns or resolves to the parsed value, or to its issues as lines with `$` paths; never throws. */
   readonly parse: (value: unknown) => ParsedInput | Promise<ParsedInput>;
 }
 
 /**
- * Reads a schema of zod, arktype, valibot or any other library that speaks Standard Schema.
+ * Reads a schema of zod, arktype, valibot or any other library that implements Standard Schema.
  *
- * `direction` says which side of its transforms the JSON Schema describes: what goes in, or what comes out.
+ * `direction` selects which side of the schema's transforms the JSON Schema describes: the input or the output.
  *
- * @throws ToolError `invalid_schema` when the library gives no JSON Schema for it.
+ * @throws ToolError `invalid_schema` if the library provides no JSON Schema for it
  * @see https://standardschema.dev/json-schema
  */
 export function fromStandardSchema(schema: StandardSchemaV1, direction: "input" | "output" = "input"): ParsingSchema {
   const standard = schema["~standard"];
   const jsonSchema = withLinearPatterns(copySchema(convert(standard, direction)));
   if (direction === "output") return { jsonSchema, parse: (value) => parse(standard, value) };
-  // Handlers may change their input, and libraries pass on parts of what they were given.
+  // unfrozen, since handlers may change their input, and libraries pass on parts of the value they were given
   return { jsonSchema, parse: (value) => parse(standard, unfrozen(value)) };
 }
 
-/** Leaves out patterns that cannot be run in linear time, such as one with a back-reference: the library checks them itself. */
+/** Removes patterns that cannot be matched in linear time, such as those with a back-reference: the library checks them itself. */
 function withLinearPatterns(schema: boolean | JsonObject): JsonSchema {
   if (typeof schema === "boolean") return schema;
   return mapKeywords(schema, (keyword, value) =>
@@ -43,12 +43,12 @@ function withLinearPatterns(schema: boolean | JsonObject): JsonSchema {
   );
 }
 
-/** A copy of frozen JSON that may be changed. The limits of an input cap its depth. */
+/** Returns a mutable copy of frozen JSON. Its depth is limited, as that of every input. */
 function unfrozen(value: unknown): unknown {
   if (typeof value !== "object" || value === null || !Object.isFrozen(value)) return value;
   if (Array.isArray(value)) return value.map(unfrozen);
   const copy: Record<string, unknown> = { ...value };
-  for (const key of Object.keys(copy)) copy[key] = unfrozen(copy[key]); // of its own, `__proto__` too
+  for (const key of Object.keys(copy)) copy[key] = unfrozen(copy[key]); // always an own property, even `__proto__`
   return copy;
 }
 
@@ -110,27 +110,27 @@ function issueLine(issue: StandardSchemaV1.Issue): string {
 }
 
 /**
- * A JSON Schema that is a Standard Schema as well: AI SDK, OpenAI Agents, Mastra and the MCP SDK take it as it is.
+ * A JSON Schema that is also a Standard Schema: AI SDK, OpenAI Agents, Mastra and the MCP SDK accept it.
  *
- * It prints as the JSON Schema alone.
+ * `~standard` is not enumerable: as JSON, it is only the JSON Schema.
  */
 export type StandardJsonSchema<Sent = unknown, Parsed = Sent> = { readonly [keyword: string]: unknown } & {
   readonly "~standard": StandardSchemaV1.Props<Sent, Parsed> & StandardJSONSchemaV1.Props<Sent, Parsed>;
 };
 
 export interface StandardFacade {
-  /** Repair an input as the runtime repairs that of a call (`fitInput`). @default only check */
+  /** Whether and how an input is repaired, as the runtime repairs that of a call (`fitInput`). @default only check */
   readonly repair?: RepairOptions;
-  /** Parses JSON that fits with the schema's own library. @default the JSON */
+  /** Parses valid JSON with the schema's own library. @default returns the JSON */
   readonly parse?: ((value: unknown) => ParsedInput | Promise<ParsedInput>) | undefined;
 }
 
 /**
- * Puts a hidden `~standard` on a frozen, shallow copy of the validator's schema.
+ * Adds a hidden `~standard` to a frozen, shallow copy of the validator's schema.
  *
- * Its `validate` checks JSON, repairs it where it is asked to, and answers with what `parse` makes of it, at once or
- * as a promise, as `parse` does. `jsonSchema` knows the targets `draft-2020-12` and `draft-07`, and answers both with
- * the schema as it is written: the two differ in rare keywords only, and `validate` holds for all of them.
+ * Its `validate` checks JSON, repairs it if `repair` is set, and returns the result of `parse`, synchronously or as a promise, as `parse`
+ * does. `jsonSchema` accepts the targets `draft-2020-12` and `draft-07`, and returns the schema as it is for both: the two differ only in rare
+ * keywords, and `validate` supports all of them.
  */
 export function withStandardSchema<Sent = unknown, Parsed = Sent>(
   validator: Validator,
@@ -145,7 +145,8 @@ export function withStandardSchema<Sent = unknown, Parsed = Sent>(
     validate: (value: unknown) => validate(value, validator, facade),
     jsonSchema: Object.freeze({ input: write, output: write }),
   });
-  return Object.freeze(Object.defineProperty({ ...plain }, "~standard", { value: standard })) as StandardJsonSchema<Sent, Parsed>; // what the schema lets through
+  // the value that the schema allows
+  return Object.freeze(Object.defineProperty({ ...plain }, "~standard", { value: standard })) as StandardJsonSchema<Sent, Parsed>;
 }
 
 type Verdict = StandardSchemaV1.Result<unknown>;
@@ -167,7 +168,7 @@ function writeSchema(schema: Readonly<Record<string, unknown>>, target: string):
       hint: 'Ask for "draft-2020-12" or "draft-07".',
     });
   }
-  return structuredClone(schema); // the caller's own, to change as it likes
+  return structuredClone(schema); // a copy that the caller may change
 }
 
 function check(value: unknown, validator: Validator, repair: RepairOptions | undefined): StandardSchemaV1.Result<JsonValue> {

@@ -9,25 +9,25 @@ import { copySchema } from "./import-schema.ts";
 /** The kind of value that was checked. */
 export type ValidationSubject = "input" | "output";
 
-/** Results of a check that repairs, besides its errors. */
+/** Results of a check with repairs, besides its errors. */
 export interface ValidationNotes {
   readonly warnings?: readonly string[];
   readonly input?: JsonObject;
 }
 
-/** The outcome of one or several checks. Immutable. */
+/** The result of one or several checks. Immutable. */
 export class ValidationResult {
   readonly valid: boolean;
   /** One line per problem, `$.a: required field missing`, those of the first check first. */
   readonly errors: readonly string[];
-  /** One line per repair, `$.n: "5" → 5`, in the order they were made; none of a strict check. */
+  /** One line per repair, `$.n: "5" → 5`, in order; empty for a strict check. */
   readonly warnings: readonly string[];
-  /** The input with its repairs, as a call would run it; undefined where there are errors, and of a strict check. */
+  /** The repaired input, as a call would run with it; undefined if there are errors, and for a strict check. */
   readonly input: JsonObject | undefined;
-  /** The kind of value that was checked; merging keeps the first. */
+  /** The kind of value that was checked; `merge` keeps that of the first result. */
   readonly subject: ValidationSubject;
 
-  /** Without errors the result is valid. */
+  /** The result is valid if there are no errors. */
   constructor(errors: readonly string[] = [], subject: ValidationSubject = "input", { warnings = [], input }: ValidationNotes = {}) {
     this.valid = errors.length === 0;
     this.errors = Object.freeze([...errors]);
@@ -36,14 +36,14 @@ export class ValidationResult {
     this.subject = subject;
   }
 
-  /** A new result: valid when both are, with the errors and warnings of both, and the input of the later one that has any. Neither of the two is changed. */
+  /** Returns a new result that is valid if both are, with the errors and warnings of both, and the later input that is defined. Changes neither. */
   merge(other: ValidationResult): ValidationResult {
     const input = other.input ?? this.input;
     const warnings = [...this.warnings, ...other.warnings];
     return new ValidationResult([...this.errors, ...other.errors], this.subject, { warnings, ...omitUndefined({ input }) });
   }
 
-  /** One sentence that says what was checked and how it went, then the errors, one a line. */
+  /** Returns one sentence with the subject and the verdict, then the errors, one per line. */
   toString(): string {
     return this.valid
       ? `The ${this.subject} is valid.`
@@ -55,20 +55,19 @@ export class ValidationResult {
   }
 }
 
-/** Most problems that one result lists. */
+/** Maximum number of problems in one result. */
 const MAX_ERRORS = 1_000;
 
 /**
- * Checks data strictly, without coercion or defaults, its formats included, and reports its problems, at most 1,000.
+ * Checks data strictly, without coercion or defaults, including formats. Reports at most 1,000 problems.
  *
- * Never throws: a schema that cannot be used gives a result with one error that says so. Compiles the schema each
- * time.
+ * Never throws: a schema that cannot be used gives a result with one error. Compiles the schema each time.
  */
 export function validateInput(data: unknown, schema: unknown): ValidationResult {
   return validate(data, schema, "input");
 }
 
-/** Does what `validateInput` does for an output, whose formats are not checked. */
+/** Like `validateInput`, for an output, whose formats are not checked. */
 export function validateOutput(data: unknown, schema: unknown): ValidationResult {
   return validate(data, schema, "output");
 }

@@ -1,4 +1,4 @@
-/** Addresses of machines and people. Each check looks at a character a bounded number of times. */
+/** Formats of network and email addresses. Each check takes linear time. */
 
 const IPV4_PART = /^(?:0|[1-9]\d{0,2})$/u;
 const IPV6_GROUP = /^[0-9A-Fa-f]{1,4}$/u;
@@ -18,7 +18,7 @@ export function isIpv4(text: string): boolean {
   return parts.length === 4 && parts.every((part) => IPV4_PART.test(part) && Number(part) <= 255);
 }
 
-/** RFC 4291: eight groups, some of which `::` replaces; the last two may be an IPv4 address. No zone. */
+/** RFC 4291: eight groups, of which `::` may replace some; the last two may be an IPv4 address. No zone. */
 export function isIpv6(text: string): boolean {
   if (text.length > 45) return false;
   const halves = text.split("::");
@@ -36,22 +36,22 @@ export function isIpv6(text: string): boolean {
   return halves.length === 2 ? count <= 7 : count === 8;
 }
 
-/** RFC 1123. A label that begins with `xn--` encodes another name. */
+/** RFC 1123. A label with the prefix `xn--` must be valid Punycode. */
 export function isHostname(text: string): boolean {
   return text.length <= MAX_HOST && text.split(".").every((label) => LABEL.test(label) && (!/^xn--/iu.test(label) || isEncoded(label)));
 }
 
-/** A label of Punycode that encodes something: letters, digits and hyphens after `xn--`, the last hyphen not at the end. */
+/** Whether a label is Punycode with content: letters, digits and hyphens after `xn--`, not ending in a hyphen. */
 function isEncoded(label: string): boolean {
   return /^xn--[a-z0-9-]*[a-z0-9]$/iu.test(label) && label.length > 5;
 }
 
-/** RFC 5321: `local@domain`, where the local part may be quoted and the domain an address in brackets. */
+/** RFC 5321: `local@domain`; the local part may be quoted, and the domain may be an IP address in brackets. */
 export function isEmail(text: string): boolean {
   return isMailbox(text, { atom: ATOM, quoted: QUOTED, label: LABEL });
 }
 
-/** RFC 6531: other letters too. */
+/** RFC 6531: also allows letters outside of ASCII. */
 export function isInternationalEmail(text: string): boolean {
   return isMailbox(text, { atom: WIDE_ATOM, quoted: WIDE_QUOTED, label: WIDE_LABEL });
 }

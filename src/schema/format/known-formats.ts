@@ -4,13 +4,13 @@ import { isIri, isIriReference, isUri, isUriReference, isUriTemplate } from "./u
 
 export interface KnownFormat {
   readonly fits: (text: string) => boolean;
-  /** The format as text, with the article. */
+  /** The format in words, with an article. */
   readonly meaning: string;
   readonly example: string;
 }
 
 const UUID = /^[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}$/u;
-/** Longer patterns are taken as they are. */
+/** Maximum length of a pattern that is checked; longer ones are accepted. */
 const MAX_REGEX = 10_000;
 const ESCAPE = /\\([^])/gu;
 const MEANINGLESS_ESCAPE = /^[A-Za-z]$(?<![bBcdDfknrsStuvwWx])/u;
@@ -25,14 +25,17 @@ function isRelativeJsonPointer(text: string): boolean {
   return steps !== "" && (rest === "#" || isJsonPointer(rest));
 }
 
-/** As ECMAScript reads it, with the flag `u` or without: `[\w-.]` is only right without. No letter may be escaped for nothing, as in `\Z`. */
+/**
+ * Whether ECMAScript accepts the pattern, with the flag `u` or without: `[\w-.]` is only valid without. Meaningless escapes of letters, such
+ * as `\Z`, are refused.
+ */
 function isRegex(text: string): boolean {
   if (text.length > MAX_REGEX || parsesAsRegex(text, "u")) return true;
   const isPlain = [...text.matchAll(ESCAPE)].every(([, escaped = ""]) => !MEANINGLESS_ESCAPE.test(escaped));
   return isPlain && parsesAsRegex(text, "");
 }
 
-/** It is parsed, and never run. */
+/** Whether the pattern compiles; it is never run. */
 function parsesAsRegex(text: string, flags: string): boolean {
   try {
     return new RegExp(text, flags).source !== undefined;
@@ -41,7 +44,7 @@ function parsesAsRegex(text: string, flags: string): boolean {
   }
 }
 
-/** `idn-hostname` is not among them: it would need tables of all scripts. */
+/** Formats by name. `idn-hostname` is missing: it would need tables of all scripts. */
 export const KNOWN_FORMATS: ReadonlyMap<string, KnownFormat> = new Map<string, KnownFormat>([
   ["date", { fits: isDate, meaning: "a date", example: "2026-01-31" }],
   ["time", { fits: isTime, meaning: "a time with its offset", example: "14:30:00Z" }],
@@ -65,7 +68,7 @@ export const KNOWN_FORMATS: ReadonlyMap<string, KnownFormat> = new Map<string, K
 
 const DATE = /^(\d{4})-(\d\d)-(\d\d)$/u;
 const TIME = /^(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:z|([+-])(\d\d):(\d\d))$/iu;
-/** The parts follow each other without a gap: years and days need months between them. */
+/** Units must be contiguous: years and days need months between them. */
 const DURATION_DATE = "(?:\\d+D|\\d+M(?:\\d+D)?|\\d+Y(?:\\d+M(?:\\d+D)?)?)";
 const DURATION_TIME = "(?:T(?:\\d+S|\\d+M(?:\\d+S)?|\\d+H(?:\\d+M(?:\\d+S)?)?))";
 const DURATION = new RegExp(`^P(?:\\d+W|${DURATION_DATE}${DURATION_TIME}?|${DURATION_TIME})$`, "u");
@@ -73,7 +76,7 @@ const DAYS = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 const DATE_LENGTH = 10;
 const DAY_MINUTES = 1_440;
 
-/** `2026-02-28`, a day that the calendar has. */
+/** Whether a date such as `2026-02-28` exists in the calendar. */
 function isDate(text: string): boolean {
   const [, year, month, day] = DATE.exec(text)?.map(Number) ?? [];
   if (year === undefined || month === undefined || day === undefined) return false;
@@ -81,7 +84,7 @@ function isDate(text: string): boolean {
   return day >= 1 && day <= (DAYS[month - 1] ?? 0) + (isLeap ? 1 : 0);
 }
 
-/** `12:30:00Z`, `12:30:00.5+02:00`. A leap second is the last of a day in UTC. */
+/** `12:30:00Z`, `12:30:00.5+02:00`. A leap second is only allowed as the last second of a day in UTC. */
 function isTime(text: string): boolean {
   const found = TIME.exec(text);
   if (found === null) return false;

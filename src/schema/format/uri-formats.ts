@@ -1,4 +1,4 @@
-/** URIs and IRIs, whole and relative, and templates of them: RFC 3986, 3987 and 6570. */
+/** URIs and IRIs, absolute and relative, and URI templates: RFC 3986, 3987 and 6570. */
 import { isIpv6 } from "./address-formats.ts";
 
 const SPLIT = /^(?:([^:/?#]*):)?(?:\/\/([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#(.*))?$/su;
@@ -7,7 +7,7 @@ const BAD_ESCAPE = /%(?![0-9A-Fa-f]{2})/u;
 const IP_FUTURE = /^v[0-9A-Fa-f]+\.[A-Za-z0-9._~!$&'()*+,;=:-]+$/iu;
 const PORT = /^\d*$/u;
 
-/** The characters that no part of this kind may hold. */
+/** Patterns of the characters that each part must not contain. */
 interface Alphabet {
   readonly user: RegExp;
   readonly host: RegExp;
@@ -72,7 +72,7 @@ function isAuthority(text: string, { user, host }: Alphabet): boolean {
 const NOT_LITERAL = /[\x00-\x20"<>\\^`|\x7f]/u;
 const VARIABLE = /^(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})(?:\.?(?:[A-Za-z0-9_]|%[0-9A-Fa-f]{2})){0,200}(?:\*|:[1-9]\d{0,3})?$/u;
 
-/** Texts, and expressions such as `{id}` or `{?page,size*}` between them. */
+/** Whether a text consists of literals and expressions such as `{id}` or `{?page,size*}`. */
 export function isUriTemplate(text: string): boolean {
   let at = 0;
   for (;;) {

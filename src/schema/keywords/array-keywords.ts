@@ -37,7 +37,7 @@ function compileContains(node: SchemaNode, compiler: SubschemaCompiler): Rule | 
   return containsRule(childOf(node, "contains", compiler), { min, max, evaluates: true });
 }
 
-/** In 2019-09, a match of `contains` does not count as evaluated. */
+/** In 2019-09, matches of `contains` do not count as evaluated. */
 function compileContains2019(node: SchemaNode, compiler: SubschemaCompiler): Rule | undefined {
   const min = countOf(node, "minContains") ?? 1;
   const max = countOf(node, "maxContains") ?? Infinity;
@@ -55,7 +55,7 @@ interface ContainsBounds {
 }
 
 function containsRule(node: SchemaNode | undefined, bounds: ContainsBounds): Rule | undefined {
-  if (node === undefined) return undefined; // minContains and maxContains mean nothing alone
+  if (node === undefined) return undefined; // minContains and maxContains have no effect alone
   const { min, max } = bounds;
   return (value, run) => {
     if (!Array.isArray(value)) return true;
@@ -67,7 +67,7 @@ function containsRule(node: SchemaNode | undefined, bounds: ContainsBounds): Rul
   };
 }
 
-/** Stops as soon as the verdict is certain, unless each match must be noted as evaluated. */
+/** Counts the items that match. Stops as soon as the verdict is certain, unless every match must be recorded as evaluated. */
 function countMatches(node: SchemaNode, items: readonly unknown[], run: ValidationRun, bounds: ContainsBounds): number {
   const record = bounds.evaluates ? run.evaluated : undefined;
   const enough = bounds.max === Infinity ? bounds.min : bounds.max + 1;
@@ -93,7 +93,7 @@ function compileItems(node: SchemaNode, compiler: SubschemaCompiler): Rule {
   return itemsRule(prefixOf(node, "prefixItems", compiler), childOf(node, "items", compiler));
 }
 
-/** Up to 2019-09, `items` may be a list of schemas, and `additionalItems` is for the items after those. */
+/** Up to 2019-09, `items` may be an array of schemas, and `additionalItems` applies to the items after those. */
 function compileItemsUpTo2019(node: SchemaNode, compiler: SubschemaCompiler): Rule | undefined {
   const items = own(node.raw, "items");
   const additional = childOf(node, "additionalItems", compiler);

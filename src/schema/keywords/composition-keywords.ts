@@ -1,4 +1,4 @@
-/** Keywords that hold further subschemas against the same value. */
+/** Keywords that apply further subschemas to the same value. */
 import { isJsonObject, jsonPath } from "../../core/base/json.ts";
 import { plural, someOf } from "../../core/base/wording.ts";
 import type { Aside, RawSchema, Rule, SchemaNode, ValidationRun } from "../compiled-schema.ts";
@@ -17,7 +17,7 @@ function compileDependentSchemas(node: SchemaNode, compiler: SubschemaCompiler):
   return dependencyRule("dependentSchemas", dependenciesOf(node, "dependentSchemas", compiler, "schema"));
 }
 
-/** Of draft-07; later drafts split it in two, but schemas that still use it mean what they say. */
+/** Compiles `dependencies` of draft-07. Later drafts split it in two, but schemas that still use it are supported. */
 function compileDependencies(node: SchemaNode, compiler: SubschemaCompiler): Rule {
   return dependencyRule("dependencies", dependenciesOf(node, "dependencies", compiler, "either"));
 }
@@ -123,11 +123,11 @@ function attemptAll(branches: readonly SchemaNode[], value: unknown, run: Valida
 }
 
 /**
- * Reports that no alternative fits.
+ * Reports that no alternative matches.
  *
- * Where one alternative alone has the right type and constants (the object of "object or null", the member of a
- * union that its `kind` names), that one was meant and its problems are the ones to solve; otherwise there is
- * one line with a problem of each and its place within the value, first of all that the value is of another kind.
+ * If only one alternative has the right type and constants (the object of "object or null", the member of a union selected by `kind`), its
+ * problems are reported. Otherwise there is one line with a problem of each alternative and its path within the value; a problem about the
+ * kind of the value takes precedence.
  */
 function reportNoFit(keyword: string, attempts: readonly Aside[], run: ValidationRun): false {
   const depth = run.path.length;
@@ -148,7 +148,7 @@ function reasonOf(problems: readonly SchemaProblem[], depth: number, place: stri
   return (below === "" ? message : `${below}: ${message}`).slice(0, MAX_REASON_LENGTH);
 }
 
-/** True for a problem which says that the value is of another kind than the alternative describes. */
+/** True for a problem which says that the value is of a different kind than the alternative describes. */
 function isOtherKind({ keyword, pointer }: SchemaProblem, depth: number): boolean {
   const below = pointer.split("/").length - 1 - depth;
   return (below === 0 && (keyword === "type" || keyword === "enum")) || (below <= 1 && keyword === "const");

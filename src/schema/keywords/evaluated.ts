@@ -1,4 +1,4 @@
-/** Which properties and items of one value were claimed by a keyword, for `unevaluatedProperties` and `unevaluatedItems`. */
+/** Records which properties and items of a value were evaluated, for `unevaluatedProperties` and `unevaluatedItems`. */
 
 export class Evaluated {
   private readonly names: string[] = [];
@@ -30,7 +30,7 @@ export class Evaluated {
     this.addItemsBelow(other.prefix);
   }
 
-  /** How to undo everything added from now on: a subschema that fails claims nothing. */
+  /** Returns a mark for `rewind`: what a subschema evaluated does not count if it fails. */
   mark(): EvaluatedMark {
     return { names: this.names.length, indexes: this.indexes.length, allNames: this.allNames, prefix: this.prefix };
   }
@@ -42,14 +42,14 @@ export class Evaluated {
     this.prefix = mark.prefix;
   }
 
-  /** Which of these names were not claimed. */
+  /** Returns those of the names that were not evaluated. */
   missingNames(names: readonly string[]): readonly string[] {
     if (this.allNames) return [];
     const claimed = new Set(this.names);
     return names.filter((name) => !claimed.has(name));
   }
 
-  /** Which indexes below `length` were not claimed. */
+  /** Returns the indexes below `length` that were not evaluated. */
   missingIndexes(length: number): readonly number[] {
     const claimed = new Set(this.indexes);
     const missing: number[] = [];
@@ -57,7 +57,7 @@ export class Evaluated {
     return missing;
   }
 
-  /** How much there is to merge or search, as a charge on the budget. */
+  /** Number of recorded names and indexes, used to charge for merging and searching. */
   get size(): number {
     return this.names.length + this.indexes.length;
   }

@@ -1,4 +1,4 @@
-/** `format`, where it is checked: see `CompileOptions.formats`. Otherwise it is an annotation, as JSON Schema has it. */
+/** The keyword `format`, which is checked only if `CompileOptions.formats` is set. Otherwise it is an annotation, as in JSON Schema. */
 import type { Rule, SchemaNode, ValidationRun } from "../compiled-schema.ts";
 import { KNOWN_FORMATS, type KnownFormat } from "../format/known-formats.ts";
 import { own } from "../../core/base/own.ts";
@@ -7,7 +7,7 @@ import { showValue } from "../schema-problem.ts";
 
 const CHARACTERS_PER_STEP = 16;
 
-/** A format that is not known is an annotation in any case. */
+/** Unknown formats are always annotations. */
 function compileFormat(node: SchemaNode, compiler: SubschemaCompiler): Rule | undefined {
   const format = compiler.checksFormats ? formatOf(node) : undefined;
   if (format === undefined) return undefined;
@@ -22,7 +22,7 @@ export function formatOf(node: SchemaNode): KnownFormat | undefined {
   return typeof name === "string" ? KNOWN_FORMATS.get(name) : undefined;
 }
 
-/** Runs the check of a format if the budget allows; a run without budget fits nothing. */
+/** Checks a format. False if the budget is used up. */
 export function fitsFormat(text: string, { fits }: KnownFormat, run: ValidationRun): boolean {
   return run.spend(text.length / CHARACTERS_PER_STEP) && fits(text);
 }

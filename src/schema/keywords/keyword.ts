@@ -1,29 +1,29 @@
-/** How a keyword is compiled, and the checks on what schemas write under it. */
+/** The interface of keyword compilers, and checks of keyword values. */
 import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import { type Location, type RawSchema, type Rule, type SchemaNode, schemaPointer } from "../compiled-schema.ts";
 import { showValue } from "../schema-problem.ts";
 
-/** Makes the rule of one keyword, or of several that only work together; undefined when it has nothing to check. */
+/** Compiles one keyword, or several that only work together, to a rule; undefined if there is nothing to check. */
 export type KeywordCompiler = (node: SchemaNode, compiler: SubschemaCompiler) => Rule | undefined;
 
-/** Keywords in the order in which their problems are reported; names that share a compiler share its place. */
+/** Keywords in the order in which their problems are reported; names that share a compiler are in one row. */
 export type KeywordTable = readonly (readonly [compile: KeywordCompiler, ...keywords: string[]])[];
 
-/** The parts of the compiler that keywords need. */
+/** The parts of the compiler that keywords use. */
 export interface SubschemaCompiler {
   /** Whether `format` is checked. */
   readonly checksFormats: boolean;
-  /** Compiles a subschema that is held against parts of the value. */
+  /** Compiles a subschema that is applied to parts of the value. */
   child(parent: SchemaNode, keyword: string, raw: unknown, step?: string | number): SchemaNode;
-  /** Compiles a subschema that is held against the same value. */
+  /** Compiles a subschema that is applied to the same value. */
   inPlaceChild(parent: SchemaNode, keyword: string, raw: unknown, step?: string | number): SchemaNode;
-  /** Finds the target of a reference; it is known once the whole schema is compiled. */
+  /** Creates a reference; its target is set once the whole schema is compiled. */
   reference(parent: SchemaNode, keyword: string, uri: string): Reference;
-  /** Notes an `$anchor` or `$dynamicAnchor`. */
+  /** Records an `$anchor` or `$dynamicAnchor`. */
   anchor(node: SchemaNode, keyword: string, name: string, dynamic: boolean): void;
-  /** Charges for the size of a keyword's value, or the work it makes. */
+  /** Charges for the size of a keyword's value, or for the work it causes. */
   spend(node: SchemaNode, keyword: string, values: number): void;
 }
 
@@ -33,14 +33,14 @@ export interface Reference {
   readonly uri: string;
   /** Set before the first validation. */
   target: SchemaNode | undefined;
-  /** Set when the target is to be looked up again among the resources in scope, under this anchor. */
+  /** Set if the target is looked up in each validation, by this anchor, among the resources in scope. */
   dynamicAnchor: string | undefined;
 }
 
 /**
- * Refuses a schema, naming the place.
+ * Refuses a schema with the location of the problem.
  *
- * @throws ToolError `invalid_schema`, always.
+ * @throws ToolError `invalid_schema`, always
  */
 export function refuse(location: Location | undefined, keyword: string, problem: string, hint?: string): never {
   const pointer = schemaPointer(location, keyword);
@@ -50,7 +50,7 @@ export function refuse(location: Location | undefined, keyword: string, problem:
   });
 }
 
-/** A keyword's number; undefined when absent. */
+/** Returns the number of a keyword; undefined if absent. */
 export function numberOf(node: SchemaNode, keyword: string): number | undefined {
   const value = own(node.raw, keyword);
   if (value === undefined || (typeof value === "number" && Number.isFinite(value))) return value;
@@ -58,7 +58,7 @@ export function numberOf(node: SchemaNode, keyword: string): number | undefined 
   return refuse(node, keyword, `${keyword} must be a number, not ${showValue(value)}`, hint);
 }
 
-/** A keyword's count; undefined when absent. */
+/** Returns the non-negative integer of a keyword; undefined if absent. */
 export function countOf(node: SchemaNode, keyword: string): number | undefined {
   const value = own(node.raw, keyword);
   if (value === undefined || (typeof value === "number" && Number.isInteger(value) && value >= 0)) return value;
@@ -71,7 +71,7 @@ export function stringOf(node: SchemaNode, keyword: string): string | undefined 
   return refuse(node, keyword, `${keyword} must be a string, not ${showValue(value)}`);
 }
 
-/** A keyword's list of names, each once; undefined when absent. */
+/** Returns the names in a keyword's array without duplicates; undefined if absent. */
 export function namesOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): readonly string[] | undefined {
   const value = own(node.raw, keyword);
   if (value === undefined) return undefined;
@@ -87,7 +87,7 @@ export function checkNames(node: SchemaNode, keyword: string, value: unknown, co
   return value.length < 2 ? value : [...new Set<string>(value)];
 }
 
-/** A keyword's map from names; undefined when absent. */
+/** Returns the object of a keyword; undefined if absent. */
 export function mapOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): RawSchema | undefined {
   const value = own(node.raw, keyword);
   if (value === undefined) return undefined;
@@ -96,13 +96,13 @@ export function mapOf(node: SchemaNode, keyword: string, compiler: SubschemaComp
   return value;
 }
 
-/** Compiles each subschema of a keyword's list; undefined when absent. */
+/** Compiles each subschema in a keyword's array; undefined if absent. */
 export function branchesOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): readonly SchemaNode[] | undefined {
   const list = listOf(node, keyword, compiler);
   return list?.map((raw, index) => compiler.inPlaceChild(node, keyword, raw, index));
 }
 
-/** A keyword's list of subschemas, not yet compiled and not empty; undefined when absent. */
+/** Returns the subschemas in a keyword's array, which must not be empty, uncompiled; undefined if absent. */
 export function listOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): readonly unknown[] | undefined {
   const value = own(node.raw, keyword);
   if (value === undefined) return undefined;
@@ -113,13 +113,13 @@ export function listOf(node: SchemaNode, keyword: string, compiler: SubschemaCom
   return value;
 }
 
-/** Compiles a keyword's one subschema, for parts of the value; undefined when absent. */
+/** Compiles the single subschema of a keyword, for parts of the value; undefined if absent. */
 export function childOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): SchemaNode | undefined {
   const value = own(node.raw, keyword);
   return value === undefined ? undefined : compiler.child(node, keyword, value);
 }
 
-/** Compiles a keyword's one subschema, for the same value; undefined when absent. */
+/** Compiles the single subschema of a keyword, for the same value; undefined if absent. */
 export function inPlaceOf(node: SchemaNode, keyword: string, compiler: SubschemaCompiler): SchemaNode | undefined {
   const value = own(node.raw, keyword);
   return value === undefined ? undefined : compiler.inPlaceChild(node, keyword, value);

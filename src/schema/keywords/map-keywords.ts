@@ -1,4 +1,4 @@
-/** Changes keywords wherever a schema has them, and only there: a property, a default or an enum member of the same name is none. */
+/** Changes keywords wherever a schema has them, and only there: not a property, a default or an enum member of the same name. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { SCHEMA_KEYWORDS, SCHEMA_LIST_KEYWORDS } from "../keyword-names.ts";
 
@@ -6,13 +6,13 @@ const MAP_KEYWORDS: ReadonlySet<string> = new Set(["properties", "patternPropert
 
 type Steps = readonly (string | number)[];
 
-/** Returns the new value of a keyword that holds no schemas; undefined leaves the keyword out. */
+/** Returns the new value of a keyword that contains no schemas; undefined removes the keyword. */
 type ChangeKeyword = (keyword: string, value: JsonValue, steps: Steps) => JsonValue | undefined;
 
 /**
- * A frozen copy of the schema with every keyword as `change` returns it, or the schema itself where nothing changes.
+ * Returns a frozen copy of the schema with every keyword as `change` returns it, or the schema itself if nothing changes.
  *
- * @param schema a copy of `copySchema`, which caps the depth
+ * @param schema a copy made by `copySchema`, which limits the depth
  */
 export function mapKeywords(schema: JsonObject, change: ChangeKeyword, steps: Steps = []): JsonObject {
   const members: [keyword: string, value: JsonValue][] = [];

@@ -9,10 +9,10 @@ import type { LinearPattern } from "../pattern/pattern.ts";
 import { matches, patternOf } from "./scalar-keywords.ts";
 import { showValues } from "../schema-problem.ts";
 
-/** The combined rules of `required`, `properties`, `patternProperties` and `additionalProperties`. */
+/** `required`, `properties`, `patternProperties` and `additionalProperties`, combined. */
 interface Fields {
   readonly required: readonly string[];
-  /** Those of `required` that `properties` does not list. */
+  /** The required names that are not in `properties`. */
   readonly requiredElsewhere: readonly string[];
   readonly names: readonly string[];
   readonly nodes: readonly SchemaNode[];
@@ -20,16 +20,19 @@ interface Fields {
   readonly declared: ReadonlySet<string>;
   readonly patterns: readonly { readonly pattern: LinearPattern; readonly node: SchemaNode }[];
   readonly additional: SchemaNode | undefined;
-  /** The rules of `properties` and `required` as a chain in the order of the schema; undefined where there are none, or others as well. */
+  /**
+   * `properties` and `required` as a linked list in schema order; undefined if there are none, or if other fields are required or matched by
+   * patterns.
+   */
   readonly chain: Link | undefined;
   readonly links: ReadonlyMap<string, Link>;
-  /** How many of `links` are required. */
+  /** Number of required fields among `links`. */
   readonly requiredCount: number;
-  /** The charge for going through the lists above once. */
+  /** The cost of one pass over the lists above. */
   readonly steps: number;
 }
 
-/** The rule of one declared field, and that of the field after it. */
+/** One declared field, linked to the next. */
 interface Link {
   readonly name: string;
   readonly node: SchemaNode;
@@ -37,10 +40,10 @@ interface Link {
   readonly next: Link | undefined;
 }
 
-/** Extra fields are checked in sorted order up to this many, in their own order past it: sorting is not linear. */
+/** Up to this many extra fields are checked in sorted order, more in their own order: sorting is not linear. */
 const MAX_SORTED = 10_000;
 const NO_NAMES: readonly string[] = [];
-/** An object that is checked by a loop over its keys has at most so many fields that the schema allows without declaring them. */
+/** Maximum number of undeclared fields in an object that is checked by a loop over its keys. */
 const MAX_STRAYS = 16;
 
 function compileFields(node: SchemaNode, compiler: SubschemaCompiler): Rule | undefined {
@@ -106,10 +109,10 @@ function readPatterns(node: SchemaNode, compiler: SubschemaCompiler): Fields["pa
 }
 
 /**
- * The verdict on an object by one loop over its keys: they mostly come in the order of the schema, so that no field is looked up. Fields that
- * are not enumerable are not part of JSON, and are ignored.
+ * Checks an object in one loop over its keys. These are usually in the order of the schema, so that no field has to be looked up.
+ * Non-enumerable fields are not part of JSON and are ignored.
  *
- * @returns undefined where `checkFields` must decide, which charges for objects with many keys
+ * @returns undefined if `checkFields` must decide, which charges for objects with many keys
  */
 function checkPlainFields(fields: Fields, object: RawSchema, run: ValidationRun): boolean | undefined {
   if (!run.spend(fields.steps)) return false;
@@ -135,7 +138,7 @@ function checkPlainFields(fields: Fields, object: RawSchema, run: ValidationRun)
 
 function checkFields(fields: Fields, object: RawSchema, run: ValidationRun): boolean {
   if (!run.spend(fields.steps)) return false;
-  // While explaining, missing fields come before the faults of those that are there.
+  // while explaining, missing fields are reported before problems of present ones
   let valid = checkRequired(run.explaining ? fields.required : fields.requiredElsewhere, object, run);
   if (!valid && !run.goesOn()) return false;
   const { names, nodes, isRequired } = fields;

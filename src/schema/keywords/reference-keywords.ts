@@ -4,7 +4,7 @@ import { evaluate } from "../evaluate.ts";
 import { own } from "../../core/base/own.ts";
 import { type KeywordTable, type Reference, type SubschemaCompiler, mapOf, refuse, stringOf } from "./keyword.ts";
 
-/** Under this name the roots with `$recursiveAnchor: true` are found; no `$anchor` can be spelled so. */
+/** The anchor name of roots with `$recursiveAnchor: true`; no `$anchor` can be empty. */
 export const RECURSIVE_ANCHOR = "";
 
 function compileAnchors(node: SchemaNode, compiler: SubschemaCompiler): undefined {
@@ -19,7 +19,7 @@ function compileRecursiveAnchor(node: SchemaNode, compiler: SubschemaCompiler): 
   if (isAnchor) compiler.anchor(node, "$recursiveAnchor", RECURSIVE_ANCHOR, true);
 }
 
-/** `definitions` too: the old name is all over published schemas. */
+/** Also compiles `definitions`: the old name is still common in published schemas. */
 function compileDefinitions(node: SchemaNode, compiler: SubschemaCompiler): undefined {
   for (const keyword of ["$defs", "definitions"]) {
     const map = mapOf(node, keyword, compiler) ?? {};
@@ -51,7 +51,7 @@ function referenceRule(reference: Reference): Rule {
   };
 }
 
-/** The node that the outermost resource in scope gives this name to. */
+/** Returns the node with this dynamic anchor in the outermost resource in scope. */
 function outermost(scope: DynamicScope | undefined, anchor: string, run: ValidationRun): SchemaNode | undefined {
   let found: SchemaNode | undefined;
   for (let at = scope; at !== undefined; at = at.outer) {
@@ -61,7 +61,7 @@ function outermost(scope: DynamicScope | undefined, anchor: string, run: Validat
   return found;
 }
 
-/** Run before all others. */
+/** Compiled before all other keywords. */
 export const NAMING_KEYWORDS: KeywordTable = [
   [compileAnchors, "$anchor", "$dynamicAnchor"],
   [compileDefinitions, "$defs", "definitions"],

@@ -13,7 +13,7 @@ function compileLength(node: SchemaNode): Rule {
   const max = countOf(node, "maxLength") ?? Infinity;
   return (value, run) => {
     if (typeof value !== "string") return true;
-    // A code point is one or two units, so most strings need no counting.
+    // a code point is one or two UTF-16 units, so most strings need not be counted
     if (value.length <= max && value.length >= 2 * min) return true;
     const length = value.length > 2 * max || value.length < min ? value.length : countCodePoints(value, run);
     if (length < min) return run.explaining && run.report("minLength", `expected at least ${plural(min, "character")}, got ${length}`);
@@ -47,14 +47,14 @@ function compilePatternKeyword(node: SchemaNode, compiler: SubschemaCompiler): R
         "pattern",
         `expected ${format === undefined ? "a string" : wordsFor(format)} that matches ${shown}, got ${showValue(value)}`,
       );
-    // The pattern of a format is long, and says less than its name does. Where formats are checked, that check reports it.
+    // the pattern of a format is long and less clear than its name; if formats are checked, that check reports the problem
     return !compiler.checksFormats && run.report("pattern", `expected ${wordsFor(format)}, got ${showValue(value)}`);
   };
 }
 
 const MAX_SHOWN_PATTERN = 200;
 
-/** Compiles a pattern of a schema, refusing the schema at that place. */
+/** Compiles a pattern. Refuses the schema, with the location, if that fails. */
 export function patternOf(node: SchemaNode, keyword: string, source: string, compiler: SubschemaCompiler): LinearPattern {
   const pattern = compileAt(node, keyword, source);
   compiler.spend(node, keyword, pattern.compileCost);
@@ -70,7 +70,7 @@ function compileAt(node: SchemaNode, keyword: string, source: string): LinearPat
   }
 }
 
-/** Runs a pattern if the budget allows; a run without budget matches nothing. */
+/** Tests a pattern. False if the budget is used up. */
 export function matches(pattern: LinearPattern, text: string, run: ValidationRun): boolean {
   return run.spend(pattern.stepsPerTest + text.length * pattern.stepsPerCharacter) && pattern.test(text);
 }
@@ -102,10 +102,10 @@ function compileMultipleOf(node: SchemaNode): Rule | undefined {
   };
 }
 
-/** The largest cost of a division of decimals. */
+/** Maximum cost of a decimal division, in steps. */
 const STEPS_PER_DIVISION = 60;
 
-/** Divides as decimals, as the JSON was written: 0.0075 is a multiple of 0.0001 although the binary fractions are not. */
+/** Divides as decimals, as written in JSON: 0.0075 is a multiple of 0.0001, although the binary fractions are not. */
 function isMultiple(value: number, divisor: number): boolean {
   if (!Number.isFinite(value) || (Number.isSafeInteger(value) && Number.isSafeInteger(divisor))) return false;
   const [digits, exponent] = decimal(value);
@@ -114,7 +114,7 @@ function isMultiple(value: number, divisor: number): boolean {
   return (digits * 10n ** BigInt(exponent - scale)) % (divisorDigits * 10n ** BigInt(divisorExponent - scale)) === 0n;
 }
 
-/** The shortest decimal that reads back as the number: `digits × 10 ** exponent`. */
+/** Returns the shortest decimal that parses to the number: `digits × 10 ** exponent`. */
 function decimal(value: number): readonly [digits: bigint, exponent: number] {
   const [mantissa = "0", exponent = "0"] = value.toExponential().split("e");
   const [whole = "0", fraction = ""] = mantissa.split(".");

@@ -1,10 +1,10 @@
-/** `unevaluatedItems` and `unevaluatedProperties`: the parts of a value that no other keyword claimed. */
+/** `unevaluatedItems` and `unevaluatedProperties`: the parts of a value that no other keyword evaluated. */
 import { isJsonObject } from "../../core/base/json.ts";
 import { NEVER, type SchemaNode, type ValidationRun } from "../compiled-schema.ts";
 import { evaluateChild } from "../evaluate.ts";
 import { type KeywordTable, type SubschemaCompiler, childOf } from "./keyword.ts";
 
-/** The cost of listing, recording and looking up one item or field. */
+/** The cost of listing, recording and looking up one item or field, in steps. */
 const STEPS_PER_PART = 6;
 
 function compileUnevaluatedItems(node: SchemaNode, compiler: SubschemaCompiler): undefined {

@@ -1,4 +1,4 @@
-/** Equality of JSON values by one canonical text each, so that comparing many takes linear time. */
+/** Compares JSON values by their canonical texts, so that comparing many values takes linear time. */
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import type { ValidationRun } from "../compiled-schema.ts";
 
@@ -8,9 +8,9 @@ const STEPS_PER_VALUE = 8;
 const CHARACTERS_PER_VALUE = 16;
 
 /**
- * Counts the values of a JSON tree, long strings as several.
+ * Counts the values of a JSON tree; long strings count as several.
  *
- * Returns undefined when the tree is deeper than 128 levels or larger than `most`, without walking further.
+ * Returns undefined, without reading further, if the tree is deeper than 128 levels or larger than `most`.
  */
 export function treeSize(value: unknown, most: number, depth = 0): number | undefined {
   if (typeof value === "string") return 1 + value.length / CHARACTERS_PER_VALUE;
@@ -27,7 +27,7 @@ export function treeSize(value: unknown, most: number, depth = 0): number | unde
   return size;
 }
 
-/** The canonical text of an array or object; undefined when the run was given up over it. */
+/** Returns the canonical text of an array or object; undefined if the value is too large, which aborts the run. */
 function canonicalText(value: object, run: ValidationRun): string | undefined {
   const size = treeSize(value, run.stepsLeft / STEPS_PER_VALUE);
   if (size === undefined) {
@@ -35,15 +35,15 @@ function canonicalText(value: object, run: ValidationRun): string | undefined {
     return undefined;
   }
   run.spend(size * STEPS_PER_VALUE);
-  return canonicalJson(value as Parameters<typeof canonicalJson>[0]); // treeSize has walked it: a tree of bounded depth
+  return canonicalJson(value as Parameters<typeof canonicalJson>[0]); // treeSize has checked that it is a tree of limited depth
 }
 
-/** Values to compare others with, as JSON Schema does: `1` and `1.0` are one, `1` and `true` are not, key order is nothing. */
+/** A set of JSON values with the equality of JSON Schema: `1` equals `1.0`, `1` does not equal `true`, the order of keys does not matter. */
 export class JsonSet {
   private readonly primitives = new Set<unknown>();
   private readonly texts = new Set<string>();
 
-  /** Adds a value. Returns false when an equal one is there, or when the run was given up. */
+  /** Adds a value. Returns false if an equal one is in the set, or if the run was aborted. */
   add(value: unknown, run: ValidationRun): boolean {
     if (typeof value !== "object" || value === null) return this.addTo(this.primitives, value);
     const text = canonicalText(value, run);
@@ -63,7 +63,7 @@ export class JsonSet {
   }
 }
 
-/** The index of the first item that equals an earlier one, -1 when there is none; gives the run up over items too deep to compare. */
+/** Returns the index of the first item that equals an earlier one, or -1. Aborts the run if items are too deep to compare. */
 export function firstRepeatedIndex(items: readonly unknown[], run: ValidationRun): number {
   if (!run.spend(items.length)) return -1;
   const seen = new JsonSet();

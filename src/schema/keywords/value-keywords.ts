@@ -1,4 +1,4 @@
-/** `type`, `enum` and `const`: what a value of any type is. */
+/** The keywords `type`, `enum` and `const`, for values of any type. */
 import { ANY_TYPE, type Rule, type SchemaNode, TYPE_BITS, ValidationRun } from "../compiled-schema.ts";
 import { own } from "../../core/base/own.ts";
 import { type KeywordTable, type SubschemaCompiler, refuse } from "./keyword.ts";

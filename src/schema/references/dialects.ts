@@ -1,4 +1,4 @@
-/** The dialects of JSON Schema: which keywords each one knows, and how `$schema` names it. */
+/** The dialects of JSON Schema: the keywords of each, and its `$schema`. */
 import { ARRAY_KEYWORDS, ARRAY_KEYWORDS_2019, ARRAY_KEYWORDS_7 } from "../keywords/array-keywords.ts";
 import { COMPOSITION_KEYWORDS } from "../keywords/composition-keywords.ts";
 import { FORMAT_KEYWORDS } from "../keywords/format-keyword.ts";
@@ -19,13 +19,13 @@ import { VALUE_KEYWORDS } from "../keywords/value-keywords.ts";
 export interface Dialect {
   readonly name: string;
   readonly uri: string;
-  /** In the order in which they run and report; at most 31. */
+  /** In the order in which they run and report problems; at most 31. */
   readonly compilers: readonly KeywordCompiler[];
-  /** For each keyword, the one bit of its compiler: `1 << index`. */
+  /** For each keyword, the bit of its compiler: `1 << index`. */
   readonly bits: ReadonlyMap<string, number>;
-  /** Those compilers that run next to a `$ref`; up to draft-07 a `$ref` hides its siblings. */
+  /** Bits of the compilers that run next to a `$ref`; up to draft-07, all siblings of a `$ref` are ignored. */
   readonly besideRef: number;
-  /** Whether `$id: "#name"` is how an anchor is written, as up to draft-07. */
+  /** Whether anchors are written as `$id: "#name"`, as up to draft-07. */
   readonly idNamesAnchors: boolean;
 }
 
@@ -92,7 +92,7 @@ export function dialectNamed(name: string): Dialect {
   return BY_NAME.get(name) ?? LATEST;
 }
 
-/** The dialect that a `$schema` names: with `http` or `https`, with or without an empty fragment; undefined when unknown. */
+/** Returns the dialect of a `$schema`, with `http` or `https`, with or without an empty fragment; undefined if unknown. */
 export function dialectOf(uri: string): Dialect | undefined {
   const plain = uri.replace(/^http:/u, "https:").replace(/#$/u, "");
   return DIALECTS.find((known) => known.uri.replace(/^http:/u, "https:") === plain);

@@ -1,22 +1,22 @@
-/** Refuses references that would make a validation endless, or far longer than schema and value are. */
+/** Refuses references that would make a validation endless, or far longer than the sizes of schema and value suggest. */
 import type { SchemaNode } from "../compiled-schema.ts";
 import { refuse } from "../keywords/keyword.ts";
 import { MAX_REFERENCE_DEPTH, MAX_VISITS_PER_VALUE } from "../schema-limits.ts";
 
 interface Weight {
-  /** How many subschemas one value is held against, this one included. */
+  /** Number of subschemas that are applied to one value, including this one. */
   readonly visits: number;
-  /** The longest chain of them. */
+  /** Length of the longest chain of them. */
   readonly height: number;
 }
 
 const IN_PROGRESS: Weight = { visits: 0, height: 0 };
 
 /**
- * Checks all chains of subschemas that are held against the same value.
+ * Checks all chains of subschemas that are applied to the same value.
  *
- * Recursion through properties or items is fine: it ends with the value. A cycle without them never ends, and
- * chains that fork and meet again double the work at each fork.
+ * Recursion through properties or items is allowed: it ends with the value. A cycle without them never ends, and chains that branch and join
+ * again double the work at each branch.
  *
  * @throws ToolError `invalid_schema`
  */

@@ -1,7 +1,7 @@
-/** URI references and JSON pointers inside one schema document. Nothing here opens a file or a socket. */
+/** URI references and JSON pointers inside one schema document. Nothing is read from files or the network. */
 import { unescapeStep } from "../../core/base/json-pointer.ts";
 
-/** The base of relative references while a document has no `$id`. */
+/** The base of relative references in a document without `$id`. */
 export const DEFAULT_URI = "schema:///";
 
 export interface UriParts {
@@ -11,14 +11,14 @@ export interface UriParts {
   readonly fragment: string;
 }
 
-/** Splits a URI reference; a fragment that is badly encoded is left as it is. */
+/** Splits a URI reference; an invalidly encoded fragment stays as it is. */
 export function splitUri(uri: string): UriParts {
   const at = uri.indexOf("#");
   if (at < 0) return { base: uri, fragment: "" };
   return { base: uri.slice(0, at), fragment: decode(uri.slice(at + 1)) };
 }
 
-/** Text with its percent encoding undone, or as it is where that is broken. */
+/** Decodes percent-encoding; returns the text unchanged if the encoding is invalid. */
 export function decode(text: string): string {
   if (!text.includes("%")) return text;
   try {
@@ -28,19 +28,20 @@ export function decode(text: string): string {
   }
 }
 
-/** Resolves a reference without a fragment (RFC 3986); undefined when it cannot be read. */
+/** Resolves a reference without a fragment (RFC 3986); undefined if it is invalid. */
 export function absoluteUri(reference: string, base: string): string | undefined {
   return URL.parse(reference, base)?.href;
 }
 
-/** Follows a JSON pointer through own properties and items; undefined when it leads to nothing. */
+/** Resolves a JSON pointer by own properties and items, and calls `pass` with each object on the way; undefined if there is no such value. */
 export function walkPointer(start: object, pointer: string, pass: (object: { readonly [key: string]: unknown }) => void): unknown {
   let at: unknown = start;
   for (const step of pointer.slice(1).split("/")) {
     const key = unescapeStep(step);
     if (typeof at !== "object" || at === null || !Object.hasOwn(at, key)) return undefined;
     at = Reflect.get(at, key);
-    if (typeof at === "object" && at !== null && !Array.isArray(at)) pass(at as { readonly [key: string]: unknown }); // an object, by the tests before
+    // known to be an object by the checks before
+    if (typeof at === "object" && at !== null && !Array.isArray(at)) pass(at as { readonly [key: string]: unknown });
   }
   return at;
 }

@@ -1,4 +1,3 @@
-/** Where the references of a schema lead. */
 import { unescapeStep } from "../../core/base/json-pointer.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { addTo } from "../../core/base/add-to.ts";
@@ -6,7 +5,7 @@ import { DEFAULT_URI, absoluteUri } from "./reference-uri.ts";
 
 const MAX_LENGTH = 1_024;
 
-/** One schema document. Follows `#`, JSON pointers, anchors and `$id`s; nothing outside of it. */
+/** Resolves the references of one schema document: `#`, JSON pointers, anchors and `$id`s, and nothing outside of it. */
 export class References {
   readonly #root: JsonObject;
   readonly #found = new Map<string, JsonValue | undefined>();
@@ -16,7 +15,7 @@ export class References {
     this.#root = root;
   }
 
-  /** The schema that a reference means; undefined where it leads nowhere. */
+  /** Returns the schema that a reference refers to; undefined if there is none. */
   follow(reference: string): JsonValue | undefined {
     if (!this.#found.has(reference)) this.#found.set(reference, this.#find(reference));
     return this.#found.get(reference);
@@ -41,7 +40,7 @@ function decoded(fragment: string): string | undefined {
   try {
     return decodeURIComponent(fragment);
   } catch {
-    return undefined; // a lone "%"
+    return undefined; // invalid percent-encoding
   }
 }
 
@@ -56,7 +55,7 @@ function atPointer(document: JsonObject, pointer: string): JsonValue | undefined
   return at;
 }
 
-/** By `$id` as it is written and as it is read at the root, and by `#` and `$anchor`, the schemas of a document. */
+/** Returns the schemas of a document by `$id`, as written and as resolved against the root, and by `#` with `$anchor` or `$dynamicAnchor`. */
 function namesIn(root: JsonObject, base: string): ReadonlyMap<string, JsonObject> {
   const named = new Map<string, JsonObject>();
   const open: JsonValue[] = [root];
@@ -80,7 +79,7 @@ function textOf(value: JsonValue): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Whether something leads back to itself. @param uses by name, what it refers to */
+/** Whether the references contain a cycle. @param uses the names that each name refers to */
 export function isCircular(uses: ReadonlyMap<string, ReadonlySet<string>>): boolean {
   const users = new Map<string, string[]>();
   const left = new Map<string, number>();
