@@ -1,4 +1,4 @@
-/** How many closing brackets of a kind a text has too many, outside its strings. */
+/** Counts the excess closing brackets of a text, by kind, outside its strings. */
 
 import { endOfString } from "../../core/base/exact-json.ts";
 
@@ -20,7 +20,7 @@ export class BracketCount {
     }
   }
 
-  /** True where one is in the place of a missing one, which is then counted as there. */
+  /** True if the bracket can replace a missing one of another kind; it is then counted as that one. */
   takeSwapped(close: string, expected: string): boolean {
     if ((this.#extra.get(close) ?? 0) <= 0 || (this.#extra.get(expected) ?? 0) >= 0) return false;
     this.#count(close, -1);
@@ -28,7 +28,7 @@ export class BracketCount {
     return true;
   }
 
-  /** True where there is one too many, which is then counted as skipped. */
+  /** True if there is an excess bracket of this kind; it is then counted as skipped. */
   takeExtra(close: string): boolean {
     const extra = this.#extra.get(close) ?? 0;
     if (extra <= 0) return false;

@@ -1,4 +1,4 @@
-/** Reads one array or object of damaged JSON, and says what it had to mend. */
+/** Reads one array or object of damaged JSON, and records the repairs. */
 import { type JsonValue, DEFAULT_MAX_DEPTH } from "../../core/base/json.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { BracketCount } from "./bracket-count.ts";
@@ -11,19 +11,19 @@ import { Unreadable } from "./unreadable.ts";
 
 export interface DamagedJson {
   readonly value: JsonValue;
-  /** The offset behind the value. */
+  /** Offset directly after the value. */
   readonly end: number;
   readonly mends: Mends;
 }
 
 export interface DamagedJsonOptions {
-  /** Where the array or object begins. @default 0 */
+  /** Offset of the array or object. @default 0 */
   readonly start?: number;
   /** @default 64 */
   readonly maxDepth?: number;
-  /** Every string begins and ends with its quotes: fails where that cannot be. @default false */
+  /** Whether every string must begin and end with its quotes; fails otherwise. @default false */
   readonly exactStrings?: boolean;
-  /** Records the places of members, keys given twice and numbers that would lose digits, which are refused without it. */
+  /** Records the places of members, duplicate keys and numbers that would lose digits. Without it, such keys and numbers are refused. */
   readonly outline?: Outline;
 }
 
@@ -32,7 +32,7 @@ const NUMBER_START = /[-+.\d]/u;
 
 type Members = Record<string, JsonValue>;
 
-/** @throws Unreadable where no value can be read */
+/** @throws Unreadable if no value can be read */
 export function readDamaged(text: DamagedText, options: DamagedJsonOptions = {}): DamagedJson {
   return new DamagedReader(text, options).read();
 }
@@ -41,7 +41,7 @@ class DamagedReader extends TokenReader {
   readonly #maxDepth: number;
   readonly #start: number;
   #brackets: BracketCount | undefined;
-  /** There is text after an array or object that was closed inside this one. */
+  /** Whether an array or object was closed inside this one and more text follows it. */
   #closedInside = false;
 
   constructor(text: DamagedText, { start = 0, maxDepth = DEFAULT_MAX_DEPTH, exactStrings = false, outline }: DamagedJsonOptions) {
@@ -59,7 +59,7 @@ class DamagedReader extends TokenReader {
     return { value: whole, end: this.at, mends: this.mends };
   }
 
-  /** A closing bracket too many ended the value early where its rest follows: `{"a": 1}, "b": 2}`. Else brackets too many behind it. */
+  /** Continues a value that an excess closing bracket ended early: `{"a": 1}, "b": 2}`. Otherwise skips excess brackets after it. */
   #goOn(value: JsonValue, opener: string): JsonValue {
     let whole = value;
     for (;;) {
@@ -80,7 +80,7 @@ class DamagedReader extends TokenReader {
     }
   }
 
-  /** Members or items behind a value, up to a bracket that closes them; undefined where there are none. */
+  /** Reads members or items after a value, up to the bracket that closes them; undefined if there are none. */
   #rest(value: JsonValue, opener: string): JsonValue | undefined {
     const start = this.at;
     const close = opener === "{" ? "}" : "]";
@@ -155,8 +155,8 @@ class DamagedReader extends TokenReader {
   }
 
   /**
-   * Whether the comma that is missing behind a value may be inside it, or more than a comma may be missing: `"a.ts," "b": 1`,
-   * `12"b": 3`, `[1 500]`, `5 // 2,`.
+   * Whether the missing comma after a value may be inside it, or more than a comma may be missing: `"a.ts," "b": 1`, `12"b": 3`, `[1 500]`, `5
+   * // 2,`.
    */
   #mayHoldMore(valueEnd: number): boolean {
     const last = this.source[valueEnd - 1] ?? "";
@@ -177,7 +177,7 @@ class DamagedReader extends TokenReader {
     return null;
   }
 
-  /** A key given twice is refused; a `__proto__` could reach a prototype. */
+  /** Adds a member. Refuses a duplicate key with a different value; leaves out `__proto__`, which could reach a prototype. */
   #add(object: Members, key: string, value: JsonValue, at: number): void {
     if (key === "__proto__") {
       this.mends.add("proto", at);
@@ -227,7 +227,7 @@ class DamagedReader extends TokenReader {
     return items;
   }
 
-  /** `(1, 2)` and `()` are arrays, `(1)` is 1. */
+  /** Reads a tuple: `(1, 2)` and `()` are arrays, `(1)` is 1. */
   #tuple(): JsonValue {
     this.note("tuple");
     const start = ++this.at;
@@ -242,7 +242,7 @@ class DamagedReader extends TokenReader {
     if (this.open.length > this.#maxDepth) throw new Unreadable(`it nests deeper than ${this.#maxDepth} levels`, this.at, true);
   }
 
-  /** Skips commas, and `...`; returns how many there were. */
+  /** Skips commas and `...`; returns the number of commas. */
   #commas(first: boolean, extra: MendKind): number {
     let commas = 0;
     for (this.skip(); ; this.skip()) {
@@ -257,7 +257,7 @@ class DamagedReader extends TokenReader {
     }
   }
 
-  /** At the end of what is open: its bracket, that of an outer one, or the end of the text. */
+  /** Whether the current array or object ends here: by its bracket, that of an outer one, or the end of the text. */
   #ends(commas: number): boolean {
     for (;;) {
       const char = this.char;
@@ -304,7 +304,7 @@ class DamagedReader extends TokenReader {
     this.skip();
   }
 
-  /** Remembers that an array or object ended inside another that continues. */
+  /** Records that an array or object ended inside another that continues. */
   #markClosed(): void {
     if (this.#closedInside || this.open.length === 1) return;
     const at = this.spaces.skip(this.at);

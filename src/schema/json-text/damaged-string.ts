@@ -1,27 +1,27 @@
-/** Where a quoted string of damaged JSON ends, and what it says. */
+/** Finds the end of a quoted string in damaged JSON, and decodes it. */
 import { decodeString, withoutCutEscape } from "./decode-string.ts";
 import type { MendKind } from "./mend.ts";
 import type { ReadBudget } from "./read-budget.ts";
 
-/** The place of a string: a key, a value of an object or an array, or the whole text. */
+/** The role of a string: a key, a value in an object or an array, or the whole text. */
 export type StringRole = "key" | "object" | "array" | "top";
 
 export interface StringPlace {
   readonly role: StringRole;
-  /** The brackets that close what is open there, the innermost last. */
+  /** The brackets that close what is open there, innermost last. */
   readonly open: readonly string[];
 }
 
 export interface ReadString {
   readonly text: string;
-  /** The offset behind it. */
+  /** Offset directly after the string. */
   readonly end: number;
-  /** The text does not end inside it. */
+  /** False if the text ends inside the string. */
   readonly closed: boolean;
   readonly mends: readonly MendKind[];
 }
 
-/** By the quote that opens a string, those that may close it. */
+/** For each opening quote, the quotes that may close it. */
 const CLOSING: ReadonlyMap<string, string> = new Map([
   ['"', '"”“'],
   ["'", "'’‘"],
@@ -32,7 +32,7 @@ const CLOSING: ReadonlyMap<string, string> = new Map([
   ["‘", "’‘'"],
   ["’", "’‘'"],
 ]);
-/** The one that closes it where quotes are used as they should be. */
+/** For each opening quote, the one that closes it in correct use. */
 const PARTNER: ReadonlyMap<string, string> = new Map([
   ['"', '"'],
   ["'", "'"],
@@ -46,9 +46,9 @@ const PARTNER: ReadonlyMap<string, string> = new Map([
 const TRIPLE = '"""';
 const SPACE = /\s/u;
 const WORD = /[\p{L}\p{N}_$.-]/u;
-/** How far it is looked ahead at a quote. */
+/** Maximum number of characters to look ahead at a quote. */
 const MAX_LOOK_AHEAD = 256;
-/** Matches the text that is allowed between a string that lacks its closing quote and the next quote. */
+/** Matches the text that may be between a string without its closing quote and the next quote. */
 const STRUCTURE_AT_END = /(?:[\s}\]]*,[\s{[]*|\s*(?:\/\*[^*]*\*\/)?\+(?:\/\*[^*]*\*\/)?\s*)$/u;
 const MAX_STRUCTURE = 64;
 
@@ -68,18 +68,18 @@ export class StringReader {
     this.#budget = budget;
   }
 
-  /** The string that opens at `start` if all quotes are where they should be; undefined where it does not end. */
+  /** Reads the string at `start`, provided that all quotes are correct; undefined if it does not end. */
   exact(start: number): ReadString | undefined {
     const quote = this.#source[start] ?? "";
     const partner = PARTNER.get(quote) ?? quote;
     const end = this.#find(start + 1, partner === quote ? quote : `${partner}${quote}"`);
-    if (end < 0 || this.#source[end] !== partner) return undefined; // another may end it: `“x", "b": “y”`
+    if (end < 0 || this.#source[end] !== partner) return undefined; // another quote may end it: `“x", "b": “y”`
     const { text, mends } = decodeString(this.#source.slice(start + 1, end), quote);
     if (quote !== '"') mends.push("quotes");
     return { text, end: end + 1, closed: true, mends };
   }
 
-  /** The same where quotes are missing, or are inside strings. */
+  /** Reads the string at `start` even if quotes are missing or occur inside it. */
   guess(start: number, place: StringPlace): ReadString {
     const source = this.#source;
     const tripled = source.startsWith(TRIPLE, start) ? source.indexOf(TRIPLE, start + 3) : -1;
@@ -106,7 +106,7 @@ export class StringReader {
     return this.#unclosed(from, quote, place);
   }
 
-  /** The text up to the next quote, where that closes a string whose opening quote is missing; undefined where it does not. */
+  /** Reads the text up to the next quote as a string without an opening quote; undefined if that quote does not close it. */
   unopened(start: number, place: StringPlace): ReadString | undefined {
     const end = this.#find(start, '"');
     if (end < 0 || !this.#closes(end + 1, place)) return undefined;
@@ -120,7 +120,7 @@ export class StringReader {
     return { text: decoded.text, end, closed: true, mends: [...decoded.mends, ...mends, ...(quote === '"' ? [] : ["quotes" as const])] };
   }
 
-  /** No quote closes the string: it ends before the next member or item where one can be seen, else with the text. */
+  /** Reads a string that no quote closes. It ends before the next member or item if there is one, else with the text. */
   #unclosed(from: number, quote: string, { role, open }: StringPlace): ReadString {
     const source = this.#source;
     const rest = source.slice(from);
@@ -131,7 +131,7 @@ export class StringReader {
     return { text, end: to, closed: to < source.trimEnd().length, mends: [...mends, "quote-missing"] };
   }
 
-  /** Where a string ends whose closing quote is missing, so that the next quote opens another; -1 where that is not so. */
+  /** Returns the end of a string without a closing quote, if the next quote opens another string; else -1. */
   #missingEnd(from: number, next: number, { role }: StringPlace): number {
     const source = this.#source;
     if (role === "top") return -1;
@@ -153,14 +153,14 @@ export class StringReader {
     return fits ? next - found[0].length : -1;
   }
 
-  /** The offset behind the string that opens at a quote, if that string is short: that of the first character that is no space. */
+  /** Returns the offset of the first non-space character after the string that opens at a quote, if the string is short. */
   #quotedBehind(quote: number): number {
     const end = this.#source.indexOf('"', quote + 1);
     this.#look(Math.max(0, end - quote));
     return end < 0 ? this.#source.length : this.#skipSpace(end + 1);
   }
 
-  /** The next character of a set that no backslash precedes; -1 where there is none. */
+  /** Returns the next character of a set that is not after a backslash, or -1. */
   #find(start: number, chars: string): number {
     const source = this.#source;
     for (let at = start; at < source.length; at++) {
@@ -175,14 +175,14 @@ export class StringReader {
     return -1;
   }
 
-  /** 1 where the opening quote is doubled and the next one closes the string, as in `""value"`. */
+  /** Returns 1 if the opening quote is doubled and the next one closes the string, as in `""value"`; else 0. */
   #doubled(start: number, quote: string, place: StringPlace): number {
     if (this.#source[start + 1] !== quote || !WORD.test(this.#source[start + 2] ?? "")) return 0;
     const end = this.#find(start + 2, CLOSING.get(quote) ?? quote);
     return end >= 0 && this.#closes(end + 1, place) ? 1 : 0;
   }
 
-  /** Whether a quote ends its string, by the text after it. */
+  /** Whether a quote ends its string, judging by the text after it. */
   #closes(behind: number, { role, open }: StringPlace): boolean {
     const source = this.#source;
     const at = this.#skipSpace(behind);
@@ -198,7 +198,7 @@ export class StringReader {
     return this.#strayBefore(at);
   }
 
-  /** A word that belongs to nothing, and behind it the next member: `"x" oops, "b": 1`. */
+  /** Whether a stray word follows, and then the next member: `"x" oops, "b": 1`. */
   #strayBefore(start: number): boolean {
     const source = this.#source;
     let at = start;
@@ -209,7 +209,7 @@ export class StringReader {
     return at > start && source[comma] === "," && source[next] === '"' && source[this.#quotedBehind(next)] === ":";
   }
 
-  /** Brackets that close at most what is open, and then the end, or a comma where something is still open. */
+  /** Whether the closing brackets match what is open and are followed by the end, or by a comma if something is still open. */
   #closersFit(start: number, open: readonly string[]): boolean {
     const source = this.#source;
     let at = start;
@@ -225,10 +225,10 @@ export class StringReader {
     if (left > 0) return char === "," || isQuote(char);
     if (char === "`" || isOpener(char) || source.slice(start, at).includes("\n")) return true;
     if (char === "," && this.#startsMember(this.#skipSpace(at + 1), false)) return true;
-    return this.#lastQuote < at; // prose behind the end, in which no other quote could be the one that closes
+    return this.#lastQuote < at; // prose after the end, without another quote that could close the string
   }
 
-  /** True where a key with its colon is, or the end of the object; where `likely`, any quote will do. */
+  /** Whether a key with a colon, or the end of the object, is here. If `likely`, any quote is enough. */
   #startsMember(start: number, likely: boolean): boolean {
     const source = this.#source;
     const char = source[start];
@@ -241,7 +241,7 @@ export class StringReader {
       if (!WORD.test(char)) return false;
       while (at < limit && WORD.test(source[at] ?? "")) at++;
       this.#look(at - start);
-      if (source[at] === '"') at++; // its first quote is missing
+      if (source[at] === '"') at++; // its opening quote is missing
       const next = this.#skipSpace(at);
       return source[next] === ":" || (source[next] === '"' && next > at && source[this.#quotedBehind(next)] === ":"); // a stray word before it
     }
@@ -250,7 +250,7 @@ export class StringReader {
     return at === source.length || source[this.#skipSpace(at + 1)] === ":";
   }
 
-  /** The offset of the next character that is no white space, as far as it is looked ahead. */
+  /** Returns the offset of the next character that is not white space, within the look-ahead limit. */
   #skipSpace(start: number): number {
     const limit = start + MAX_LOOK_AHEAD;
     let at = start;
@@ -264,14 +264,14 @@ export class StringReader {
   }
 }
 
-/** Where the next member of an object begins inside a string that nothing closes: `first, b: 1}`. */
+/** Returns where the next member of an object begins inside an unclosed string: `first, b: 1}`. */
 function nextMember(rest: string, role: StringRole): number {
   if (role === "key") return rest.indexOf(":");
   if (role !== "object") return -1;
   return /,\s{0,64}(?:["'`][^"'\n]{1,64}["']?|[`\p{L}_][\p{L}\p{N}_]{0,63})\s{0,64}:(?!\/\/)/u.exec(rest)?.index ?? -1;
 }
 
-/** A string that never ends may have swallowed the brackets of what is open. */
+/** Returns the end of an unclosed string, without the closing brackets that it may have swallowed. */
 function endWithoutClosers(source: string, from: number, open: readonly string[]): number {
   const end = source.trimEnd().length;
   let at = end;

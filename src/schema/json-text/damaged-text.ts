@@ -1,9 +1,9 @@
-/** A damaged text with its readers, made once however often it is read. */
+/** A damaged text with its readers, which are shared by all attempts to read it. */
 import { StringReader } from "./damaged-string.ts";
 import { ReadBudget } from "./read-budget.ts";
 import { Spaces } from "./spaces.ts";
 
-/** Longest text that is mended, in UTF-16 units; strict JSON may be longer. Keeps the mending of the worst text under some 250 ms. */
+/** Maximum length of a text that is repaired, in UTF-16 units; strict JSON may be longer. The worst text of this length takes about 250 ms. */
 export const MAX_DAMAGED_CHARS = 131_072;
 export class DamagedText {
   readonly source: string;

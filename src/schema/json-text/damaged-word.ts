@@ -6,7 +6,7 @@ import { shownNumber } from "../../core/base/short-text.ts";
 
 export interface ReadWord {
   readonly value: JsonValue;
-  /** The repair that was made for it. */
+  /** The repair that was made. */
   readonly mend: MendKind | undefined;
 }
 
@@ -14,7 +14,7 @@ const WORDS: ReadonlyMap<string, ReadWord> = new Map<string, ReadWord>([
   ["true", { value: true, mend: "word" }],
   ["false", { value: false, mend: "word" }],
   ["null", { value: null, mend: "word" }],
-  ["none", { value: null, mend: "word-guess" }], // in Python it is None; others write it for a text
+  ["none", { value: null, mend: "word-guess" }], // in Python, the constant is None; in other spelling it may be meant as a string
   ["undefined", { value: null, mend: "word-guess" }],
   ["nan", { value: null, mend: "word-guess" }],
 ]);
@@ -23,11 +23,11 @@ const MAX_NUMBER = 400;
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/u;
 const OTHER_NUMBER = /^[+-]?(?:(?:0|[1-9]\d*)\.?|(?:0|[1-9]\d*)?\.\d+)(?:[eE][+-]?\d+)?$/u;
 const HEX_NUMBER = /^[+-]?0[xX][0-9a-fA-F]{1,13}$/u;
-/** A number that lacks the digits behind its point or exponent. */
+/** A number without the digits of its exponent. */
 const UNFINISHED = /^([+-]?(?:0|[1-9]\d*)?(?:\.\d*)?)[eE][+-]?$/u;
 const SPACED_SIGN = /^([+-])\s+(\d.*)$/u;
 
-/** Reads the value of a word; undefined for one that is only text. Exact JSON needs no repair. */
+/** Returns the value of a word; undefined if it is plain text. Valid JSON needs no repair. */
 export function readWord(word: string, at: number): ReadWord | undefined {
   if (word === "true") return { value: true, mend: undefined };
   if (word === "false") return { value: false, mend: undefined };
@@ -62,7 +62,7 @@ function finite(word: string, number: number, at: number): number {
   return number;
 }
 
-/** Numbers with a point or an exponent are approximate by themselves. */
+/** Whether an integer keeps its digits. Numbers with a point or an exponent are approximate anyway. */
 function keepsDigits(word: string, number: number): boolean {
   return /[.eE]/u.test(word) ? !/^[+-]?0[xX]/u.test(word) : String(number) === word.replace(/^\+/u, "");
 }

@@ -1,4 +1,4 @@
-/** Decodes a string of damaged JSON: its escapes read, those that JSON does not know kept unchanged. */
+/** Decodes a string of damaged JSON; escapes that JSON does not have are kept unchanged. */
 import type { MendKind } from "./mend.ts";
 import { Unreadable } from "./unreadable.ts";
 
@@ -7,7 +7,7 @@ export interface DecodedString {
   readonly mends: MendKind[];
 }
 
-/** The characters that may follow a backslash in JSON, but for `u`. @see RFC 8259, section 7 */
+/** The characters that may follow a backslash in JSON, except `u`. @see RFC 8259, section 7 */
 export const JSON_ESCAPES: ReadonlyMap<string, string> = new Map([
   ['"', '"'],
   ["\\", "\\"],
@@ -18,22 +18,22 @@ export const JSON_ESCAPES: ReadonlyMap<string, string> = new Map([
   ["r", "\r"],
   ["t", "\t"],
 ]);
-/** Marks that other languages escape, and JSON does not. */
+/** Characters that other languages escape and JSON does not. */
 const ESCAPED_MARKS = "'`“”„‘’";
 const HEX = /^[0-9a-fA-F]{4}$/u;
 const CONTROL = /[\u0000-\u001f]/u;
-/** Control characters that no text has. */
+/** Control characters that do not occur in text. */
 const NO_TEXT = /[\u0000-\u0007\u000b\u000e-\u001f]/u;
-/** A path to a share whose backslashes were not doubled: nowhere else are two next to each other. */
+/** A UNC path whose backslashes were not escaped: no other two are adjacent. */
 const SHARE = /^\\\\[\w.](?!.*\\\\)/su;
-/** Begins a path of Windows, whose backslashes are no escapes. */
+/** The beginning of a Windows path, whose backslashes are not escapes. */
 const PATH = /^(?:[A-Za-z]:\\|\\\\[\w.])/u;
 
 /**
- * A text between quotes, decoded.
+ * Decodes the text between quotes.
  *
- * An escape that JSON does not know keeps its backslash. Next to one, `\b` and `\f` are text as well, and in a path of Windows every
- * backslash is: its writer did not escape backslashes.
+ * An escape that JSON does not have keeps its backslash. If a string has one, `\b` and `\f` are taken literally too, and in a Windows path
+ * every backslash is: the backslashes were not escaped.
  */
 export function decodeString(raw: string, quote: string): DecodedString {
   const mends: MendKind[] = CONTROL.test(raw) ? ["control"] : [];
@@ -56,11 +56,11 @@ export function decodeString(raw: string, quote: string): DecodedString {
 }
 
 interface Seen {
-  /** An escape that JSON does not know. */
+  /** Whether there is an escape that JSON does not have. */
   unknown: boolean;
-  /** One that it knows, but for that of a quote. */
+  /** Whether there is one that JSON has, except that of a quote. */
   known: boolean;
-  /** A quote escaped that needs no escape. */
+  /** Whether a quote is escaped that needs no escape. */
   marks: boolean;
 }
 
@@ -87,7 +87,7 @@ function readEscape(raw: string, at: number, quote: string, kept: string): { rea
   return { text: `\\${kind}`, length: 2 };
 }
 
-/** A text that was cut off, without the escape that it ends in. */
+/** Removes the incomplete escape at the end of a text that was cut off. */
 export function withoutCutEscape(raw: string): string {
   const start = raw.lastIndexOf("\\", raw.length - 1);
   if (start < raw.length - 5 || start < 0 || !/^\\(?:u[0-9a-fA-F]{0,3})?$/u.test(raw.slice(start))) return raw;

@@ -1,4 +1,4 @@
-/** The JSON that a model's text means: strict JSON, broken JSON, JSON that was cut off, JSON in a fence or among prose. */
+/** Reads the JSON in a model's text: strict JSON, damaged JSON, JSON that was cut off, JSON in a code fence or in prose. */
 import { checkArgument, checkText } from "../../core/check-argument.ts";
 import { DEFAULT_MAX_DEPTH, type JsonValue } from "../../core/base/json.ts";
 import { readDamaged } from "./damaged-reader.ts";
@@ -12,11 +12,11 @@ import { readWord } from "./damaged-word.ts";
 const MAX_VALUES = 1_024;
 
 /**
- * The deeply frozen value that a text means. For text that is shown or asked about, never for a call that is run as it is: a text that
- * was cut off is closed where it ends. Where the runtime runs a call with damaged arguments, it runs with this value.
+ * Returns the deeply frozen value of a text. Use it for text that is displayed or that a person confirms, never for a call that runs without
+ * confirmation: a text that was cut off is closed where it ends. When the runtime runs a call with damaged arguments, it runs with this value.
  *
- * Several arrays and objects, one behind the other, are an array of them. Prose with no JSON in it is the text itself where it is one
- * line of words, and undefined otherwise. Keys given twice and integers that would lose digits are refused; a key `__proto__` is left out.
+ * Several arrays and objects in a row become an array of them. Text without JSON is returned as a string if it is a single line of words, else
+ * undefined. Duplicate keys with different values and integers that would lose digits are refused; a key `__proto__` is left out.
  */
 export function mendJsonText(text: string, maxDepth: number = DEFAULT_MAX_DEPTH): JsonValue | undefined {
   checkText(text, "mendJsonText()", "JSON text");
@@ -44,12 +44,12 @@ function read(text: string, maxDepth: number): JsonValue | undefined {
   }
 }
 
-/** Brackets inside a string are its own. */
+/** Brackets inside a string do not count. */
 function isQuoted(text: string): boolean {
   return !isOpening(text[0]) && /^["'“‘]/u.test(text);
 }
 
-/** Arrays and objects one behind the other, up to prose. */
+/** Reads arrays and objects in a row, up to prose. */
 function readSeveral(text: string, maxDepth: number): JsonValue | undefined {
   const values: JsonValue[] = [];
   const damaged = new DamagedText(text);
@@ -74,10 +74,10 @@ function readOne(text: DamagedText, start: number, maxDepth: number): { readonly
   return readDamaged(text, { start, maxDepth });
 }
 
-/** A call of a function around a value: `callback(null);` */
+/** Matches a function call around a value: `callback(null);` */
 const CALLBACK = /^[\p{L}_$][\p{L}\p{N}_$.]*\s?\(([^()]*)\)\s?;?$/u;
 
-/** Undefined where it is several lines of prose. Lines of numbers are an array of them. */
+/** Reads a scalar; undefined for several lines of prose. Lines of numbers are an array of them. */
 function readScalar(text: string): JsonValue | undefined {
   const begun = text.slice(new DamagedText(text).spaces.skip(0)).replace(/[\s,;]{0,64}$/u, "");
   const inner = CALLBACK.exec(begun)?.[1] ?? begun;

@@ -1,19 +1,21 @@
-/** The repairs that a reader of damaged JSON made to a text, and how sure it may be of them. */
+/** The repairs that a reader of damaged JSON made, and how certain they are. */
 
 /**
+ * How certain a repair is.
+ *
  * - `sure`: only one value can be meant.
- * - `guess`: the value is the likely one, another is possible.
- * - `cut`: the text ends inside the value, so that something of it is missing.
+ * - `guess`: the value is the most likely one, another is possible.
+ * - `cut`: the text ends inside the value, so that part of it is missing.
  */
 export type Certainty = "sure" | "guess" | "cut";
 
 interface MendInfo {
   readonly certainty: Certainty;
-  /** A description of the repair, for people. */
+  /** A description for people. */
   readonly note: string;
 }
 
-/** Every kind of mend. */
+/** Every kind of repair. */
 export const MENDS = {
   comma: { certainty: "sure", note: "missing comma added" },
   colon: { certainty: "sure", note: "missing colon added" },
@@ -55,7 +57,7 @@ export const MENDS = {
 
 export type MendKind = keyof typeof MENDS;
 
-/** The mends of one text: how often each kind was made, and where first. */
+/** The repairs of one text: the number of each kind, and the offset of the first. */
 export class Mends {
   readonly #made = new Map<MendKind, { readonly at: number; count: number }>();
 
@@ -81,7 +83,7 @@ export class Mends {
     return [...this.#made.keys()];
   }
 
-  /** The least certain of them; `sure` where there are none. */
+  /** The lowest certainty of all repairs; `sure` if there are none. */
   get certainty(): Certainty {
     let worst: Certainty = "sure";
     for (const kind of this.#made.keys()) {
@@ -92,7 +94,7 @@ export class Mends {
     return worst;
   }
 
-  /** `missing comma added (3 times), comment left out`; only those of a certainty where one is given. */
+  /** Returns a description such as `missing comma added (3 times), comment left out`; only repairs of `certainty`, if it is given. */
   describe(certainty?: Certainty): string {
     const notes: string[] = [];
     for (const [kind, { count }] of this.#made) {

@@ -1,20 +1,20 @@
-/** The places in the objects of a damaged text, and the values in it that may not be taken. */
+/** The places of the members of a damaged text, and whether it has values that must not be accepted. */
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 /** The place of a value. */
 export interface Span {
   readonly start: number;
-  /** The offset behind it. */
+  /** Offset directly after the value. */
   readonly end: number;
 }
 
 export class Outline {
   readonly #members = new WeakMap<object, Map<string, Span>>();
-  /** The first key that is given twice in one object. */
+  /** The first duplicate key within one object. */
   twice: string | undefined;
-  /** One is given twice with values that differ. */
+  /** Whether a duplicate key has different values. */
   contradicts = false;
-  /** A number would lose digits. */
+  /** Whether a number would lose digits. */
   isLossy = false;
 
   add(object: object, key: string, span: Span): void {
@@ -26,7 +26,7 @@ export class Outline {
     if (contradicts) this.contradicts = true;
   }
 
-  /** The place of the value of a member. */
+  /** Returns the place of a member's value. */
   spanOf(object: object, key: string): Span | undefined {
     return this.#members.get(object)?.get(key);
   }

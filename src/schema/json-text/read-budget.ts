@@ -1,7 +1,7 @@
-/** Counts the characters that the readers of a damaged text look at, so that no text takes more than linear time. */
+/** Limits the number of characters that the readers of a damaged text read, so that every text takes linear time. */
 import { Unreadable } from "./unreadable.ts";
 
-/** How often a text may be read over again, in characters for each of its own. */
+/** How often each character may be read again, on average. */
 const READS = 8;
 const FREE_CHARS = 65_536;
 
@@ -12,7 +12,7 @@ export class ReadBudget {
     this.#left = READS * length + FREE_CHARS;
   }
 
-  /** @throws Unreadable when it is spent */
+  /** @throws Unreadable if the budget is used up */
   spend(count: number): void {
     if ((this.#left -= count + 1) < 0) throw new Unreadable("its quotes and brackets are too many to be told apart", 0, true);
   }

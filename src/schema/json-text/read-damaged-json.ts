@@ -1,4 +1,4 @@
-/** The one array or object that a damaged text means: whole, in a fence, among prose, or encoded as a string. */
+/** Reads the single array or object in a text: alone, in a code fence, in prose, or encoded as a string. */
 import type { JsonValue } from "../../core/base/json.ts";
 import { readDamaged, type DamagedJson } from "./damaged-reader.ts";
 import { DamagedText } from "./damaged-text.ts";
@@ -13,22 +13,21 @@ export interface MeantJson {
 }
 
 const FENCE = "```";
-/** A bracket, with its content where that is one word. */
+/** A bracket, with its content if that is one word. */
 const BRACKET = /[{[](?:[^\s{}[\]":,]+[}\]])?/gu;
-/** The characters that damaged JSON may have and prose has not. */
+/** Characters that occur in damaged JSON but hardly in prose. */
 const STRUCTURE = /["“”„{}[\]]/u;
 const MAX_ENCODINGS = 1;
 
-/** The kind of text behind a value. */
+/** The kind of text after a value. */
 export type Rest = "nothing" | "prose" | "structure" | "attached" | "value";
 
 /**
- * The value that a text means, with everything that had to be mended for it.
+ * Reads the value of a text, with all repairs that were needed.
  *
- * Strings are read as they are where all of the text can be read so; only then it is guessed where quotes are missing, or are
- * inside strings.
+ * Strings are first read exactly. Only if that fails for the whole text are missing quotes and quotes inside strings guessed.
  *
- * @throws Unreadable where there is no value, several, or none that may be taken
+ * @throws Unreadable if there is no value, several, or none that may be accepted
  */
 export function readDamagedJson(text: string, maxDepth: number, encodings = 0): MeantJson {
   const source = text.replace(/^\uFEFF/u, "").trim();
@@ -50,7 +49,7 @@ export function readDamagedJson(text: string, maxDepth: number, encodings = 0): 
   return readAmongProse(damaged, maxDepth);
 }
 
-/** The kind of text behind an offset. */
+/** Returns the kind of text after an offset. */
 export function restBehind({ source, spaces, budget }: DamagedText, end: number): Rest {
   const at = spaces.skip(end, ",;`");
   if (at >= source.length) return "nothing";
@@ -66,7 +65,7 @@ interface AttemptOptions {
   readonly exactStrings?: boolean;
 }
 
-/** Undefined where another way of reading may help. */
+/** Reads a value; undefined if another way of reading may help. */
 function attempt(text: DamagedText, options: AttemptOptions): DamagedJson | undefined {
   try {
     return readDamaged(text, options);
@@ -81,7 +80,7 @@ function endsWell(text: DamagedText, { end }: DamagedJson): boolean {
   return rest === "nothing" || rest === "prose";
 }
 
-/** Not cut off, nor without its end where another reading has one. */
+/** Whether a value is neither cut off nor lacks its end, unless the other reading lacks its end too. */
 function isWhole({ mends }: DamagedJson, other: DamagedJson | undefined): boolean {
   return mends.certainty !== "cut" && (other === undefined || other.mends.has("end-missing") || !mends.has("end-missing"));
 }
@@ -95,7 +94,7 @@ function withRest(text: DamagedText, { value, end, mends }: DamagedJson): MeantJ
   return { value, mends };
 }
 
-/** JSON as a JSON string, or JSON whose quotes were all escaped. */
+/** Reads JSON that is encoded as a JSON string, or whose quotes are all escaped. */
 function readEncoded(source: string, maxDepth: number, encodings: number): MeantJson | undefined {
   const quoted = source.startsWith('"') && source.endsWith('"') && source.length > 1;
   if (!quoted && !/^[{[](?:[\s{[]|\\[nrt]){0,64}\\"/u.test(source)) return undefined;
@@ -107,7 +106,7 @@ function readEncoded(source: string, maxDepth: number, encodings: number): Meant
   return { value, mends };
 }
 
-/** Reads the content of the first fence. */
+/** Reads the content of the first code fence. */
 function readFenced(damaged: DamagedText, maxDepth: number, opens: boolean): MeantJson | undefined {
   const { source } = damaged;
   const fence = source.indexOf(FENCE);
@@ -137,7 +136,7 @@ function readAmongProse(damaged: DamagedText, maxDepth: number): MeantJson {
   return meant;
 }
 
-/** An array or object among prose that holds the fence in one of its strings. */
+/** Reads an array or object in prose that contains the code fence in one of its strings. */
 function aroundFence(damaged: DamagedText, maxDepth: number): DamagedJson | undefined {
   const { source } = damaged;
   const fence = source.indexOf(FENCE);
@@ -149,7 +148,7 @@ function aroundFence(damaged: DamagedText, maxDepth: number): DamagedJson | unde
   return read;
 }
 
-/** The first bracket; in prose the first that is more than a placeholder or a reference (`{name}`, `[1]`), if there is one. */
+/** Returns the offset of the first bracket; in prose of the first that is more than a placeholder or reference (`{name}`, `[1]`), if there is one. */
 export function startOfJson(text: string): number {
   if (isOpening(text[0])) return 0;
   const fence = text.indexOf(FENCE);

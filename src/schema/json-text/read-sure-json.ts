@@ -1,4 +1,4 @@
-/** Readings of damaged JSON for those who take a value only where no other can be meant, or need the places of values. */
+/** Reads damaged JSON for callers that accept a value only if no other can be meant, or that need the places of values. */
 import { DEFAULT_MAX_DEPTH, type JsonValue } from "../../core/base/json.ts";
 import { readDamaged, type DamagedJson, type DamagedJsonOptions } from "./damaged-reader.ts";
 import { isQuote } from "./damaged-string.ts";
@@ -17,7 +17,7 @@ export interface SureJson {
   readonly note: string;
 }
 
-/** The value of a whole text that is no strict JSON, where it can only mean this one. Undefined for all else. */
+/** Returns the value of a whole text that is not strict JSON but can only mean this value; else undefined. */
 export function readSureJson(text: string): SureJson | undefined {
   const source = text.trim();
   if (!isOpening(source[0])) return unlessUnreadable(() => readSureScalar(source));
@@ -40,15 +40,18 @@ function readSureScalar(source: string): SureJson | undefined {
 }
 
 export interface OutlinedJson {
-  /** With the last member of each key, and text in place of numbers that would lose digits. */
+  /** The last of duplicate keys wins; numbers that would lose digits are strings. */
   readonly value: JsonValue;
   readonly mends: Mends;
   readonly outline: Outline;
-  /** The text that the outline's places refer to. */
+  /** The text that the outline's offsets refer to. */
   readonly source: string;
 }
 
-/** An array or object although something in it may not be taken, with the places of values; undefined where it cannot be read to its end. */
+/**
+ * Reads an array or object with the places of its values, even if something in it must not be accepted; undefined if it cannot be read
+ * completely.
+ */
 export function readOutline(text: string): OutlinedJson | undefined {
   const source = text.trim();
   if (!isOpening(source[0])) return undefined;

@@ -19,7 +19,7 @@ export class Spaces {
     this.#lastLine = source.lastIndexOf("\n");
   }
 
-  /** The offset of the next character that is neither white space, nor in a comment, nor one of `also`. */
+  /** Returns the offset of the next character that is neither white space, nor in a comment, nor one of `also`. */
   skip(start: number, also = ""): number {
     let at = start;
     for (; at < this.#source.length; at++) {
@@ -36,7 +36,7 @@ export class Spaces {
     return at;
   }
 
-  /** The text of comments may belong to the value: where a bracket of its own line ends one, it has quotes, or it is `#general`. */
+  /** Records a comment. It may be part of the value if a bracket on its line ends it, if it contains quotes, or if it is like `#general`. */
   #markComment(start: number, end: number): void {
     const comment = this.#source.slice(start, end);
     const unsure = CLOSER.test(this.#source[end] ?? "") || comment.includes('"') || HASHED_WORD.test(comment);
@@ -44,19 +44,19 @@ export class Spaces {
     else this.#comment ??= "comment";
   }
 
-  /** The comments that were skipped since the last time. */
+  /** Returns the kind of comments that were skipped since the last call. */
   takeComment(): "comment" | "comment-guess" | undefined {
     const found = this.#comment;
     if (found !== undefined) this.#comment = undefined;
     return found;
   }
 
-  /** Where a word ends: at white space or a delimiter. */
+  /** Returns the end of a word: white space or a delimiter. */
   wordEnd(start: number, colonEnds: boolean): number {
     return this.#end(start, colonEnds, true);
   }
 
-  /** Where text without quotes ends: at a delimiter, a quote, a comment or the end of its line. */
+  /** Returns the end of text without quotes: a delimiter, a quote, a comment or the end of the line. */
   textEnd(start: number, colonEnds: boolean): number {
     return this.#end(start, colonEnds, false);
   }
@@ -76,7 +76,7 @@ export class Spaces {
     return at;
   }
 
-  /** The offset behind the comment that begins here; -1 where none does. */
+  /** Returns the offset after the comment that begins here; -1 if none does. */
   #commentEnd(at: number): number {
     const source = this.#source;
     if (source.startsWith("/*", at)) {
@@ -85,13 +85,13 @@ export class Spaces {
     }
     if (source[at] !== "#" && !source.startsWith("//", at)) return -1;
     if (at < this.#lastLine) return source.indexOf("\n", at);
-    let end = at; // on the last line brackets may follow that close what is open
+    let end = at; // on the last line, closing brackets may follow the comment
     while (end < source.length && !CLOSER.test(source[end] ?? "")) end++;
     return end;
   }
 }
 
-/** `it's` */
+/** Whether this is an apostrophe, as in `it's`. */
 function isApostrophe(source: string, at: number): boolean {
   return /\p{L}/u.test(source[at - 1] ?? "") && /\p{L}/u.test(source[at + 1] ?? "");
 }

@@ -13,11 +13,11 @@ export const KEY_CHAR = /[\p{L}\p{N}_$.-]/u;
 const VALUE_START = /^(?:true|false|null|True|False|None|-?\d)/u;
 
 export interface TokenReaderOptions {
-  /** Where to begin. */
+  /** Offset to begin at. */
   readonly start: number;
-  /** Every string begins and ends with its quotes: fails where that cannot be. */
+  /** Whether every string must begin and end with its quotes; fails otherwise. */
   readonly exact: boolean;
-  /** Takes in what may not be taken, where that is no reason to stop. */
+  /** Records values that must not be accepted, instead of failing. */
   readonly outline?: Outline | undefined;
 }
 
@@ -29,7 +29,7 @@ export class TokenReader {
   protected readonly strings: StringReader;
   protected readonly spaces: Spaces;
   protected readonly mends = new Mends();
-  /** The brackets that close what is open. */
+  /** The brackets that close what is open, innermost last. */
   protected readonly open: string[] = [];
   protected at: number;
 
@@ -47,7 +47,7 @@ export class TokenReader {
     return this.source[this.at] ?? "";
   }
 
-  /** Undefined where the text ends before the colon. */
+  /** Reads a key; undefined if the text ends before the colon. */
   protected key(): string | undefined {
     const start = this.at;
     const key = isQuote(this.char) ? this.string("key") : ((this.exact ? undefined : this.#unopened("key")) ?? this.#bareKey());
@@ -70,7 +70,7 @@ export class TokenReader {
     return key;
   }
 
-  /** `key": 1` lacks its first quote; in `word "key": 1` the word is not part of it. */
+  /** Reads a key before a quote: `key": 1` lacks its opening quote; in `word "key": 1`, the word is not part of the key. */
   #keyBeforeQuote(key: string): string {
     if (this.exact) throw this.unreadable("a word beside a string");
     const behind = this.spaces.skip(this.at + 1);
@@ -125,7 +125,7 @@ export class TokenReader {
     return read.text;
   }
 
-  /** `"abc" + "def"` */
+  /** Reads strings that are joined, such as `"abc" + "def"`. */
   protected joined(role: StringRole): string {
     let text = this.string(role);
     for (;;) {
@@ -145,7 +145,7 @@ export class TokenReader {
     }
   }
 
-  /** A number, a constant of JSON or another language, else text up to the next delimiter. */
+  /** Reads a number or a constant of JSON or another language, else text up to the next delimiter. */
   protected word(role: StringRole): JsonValue {
     const start = this.at;
     const unopened = this.exact ? undefined : this.#unopened(role);
@@ -168,7 +168,7 @@ export class TokenReader {
     return word;
   }
 
-  /** A number whose digits would be lost is refused, or is in the outline. */
+  /** Reads a word. A number that would lose digits is refused, or recorded in the outline. */
   #readWord(word: string, at: number): ReadWord | undefined {
     try {
       return readWord(word, at);
@@ -182,7 +182,7 @@ export class TokenReader {
   #known({ value, mend }: ReadWord, end: number): JsonValue {
     if (mend !== undefined) this.note(mend);
     this.at = end;
-    if (end >= this.source.length) this.note("cut-off"); // more of it may be missing
+    if (end >= this.source.length) this.note("cut-off"); // the word may be incomplete
     return value;
   }
 
@@ -198,7 +198,7 @@ export class TokenReader {
     return role === "array" ? /^[-+.\d]/u.test(next) || readWord(next, at) !== undefined : behind === ":";
   }
 
-  /** `word"` lacks its first quote; `word "key":` its comma; in `word "text",` the word does not belong there. */
+  /** Reads a word before a quote: `word"` lacks its opening quote; `word "key":` a comma; in `word "text",` the word is stray. */
   #wordBeforeQuote(word: string, quote: number, role: StringRole): JsonValue {
     if (this.exact) throw this.unreadable("a word beside a string");
     const behind = this.source[this.spaces.skip(quote + 1)] ?? "";
@@ -218,7 +218,7 @@ export class TokenReader {
     return this.joined(role);
   }
 
-  /** Skips a word after a value that belongs to nothing. */
+  /** Skips a stray word after a value. */
   protected stray(close: string): void {
     this.skip();
     const char = this.char;

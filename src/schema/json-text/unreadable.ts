@@ -1,8 +1,8 @@
-/** Thrown inside the readers of damaged JSON, and caught by them: the text has no value, or none that may be taken. */
+/** Thrown and caught inside the readers of damaged JSON: the text has no value, or none that may be accepted. */
 export class Unreadable extends Error {
-  /** The offset of what is wrong. */
+  /** Offset of the problem. */
   readonly at: number;
-  /** Whether the fault is in the value itself (a key twice, digits that would be lost), so that another reading would not help. */
+  /** Whether the problem is in the value itself (a duplicate key, digits that would be lost), so that another reading would not help. */
   readonly final: boolean;
 
   constructor(problem: string, at: number, final = false) {

@@ -1,53 +1,53 @@
-/** Matches a pattern in time linear in the text, look-around included: an NFA whose sets of states are cached as those of a DFA. */
+/** Matches a pattern, including look-around, in time linear in the text: an NFA whose sets of states are cached as the states of a DFA. */
 import { CharacterClasses } from "./character-classes.ts";
 import { isAnchored } from "./pattern-cost.ts";
 import { type PatternNode, UnreadablePattern } from "./pattern-syntax.ts";
 
 type Edge = Extract<PatternNode, { type: "edge" }>["edge"];
 
-/** One state of the NFA: it reads a character, leads to one of two states, leads on where a condition holds, or accepts. */
+/** One state of the NFA: reads a character, leads to one of two states, leads on if a condition holds, or accepts. */
 type State =
   | { readonly type: "character"; readonly set: number; readonly next: number }
   | { readonly type: "either"; one: number; readonly other: number }
   | { readonly type: "condition"; readonly condition: number; readonly negated: boolean; readonly next: number }
   | { readonly type: "accept" };
 
-/** A look-around. */
+/** A look-around assertion. */
 interface Look {
   readonly automaton: Automaton;
-  /** By place of the current text: 1 where it matches. */
+  /** For each index of the current text, 1 if the assertion matches there. */
   found: Uint8Array;
 }
 
-/** An assertion about a place of the text. */
+/** An assertion about a position in the text. */
 type Condition = { readonly edge: "start" | "end" | "word" } | { readonly look: Look };
 
-/** The states of the NFA at one place of a text, which are one state of the DFA. */
+/** The states of the NFA at one position of a text, which are one state of the DFA. */
 interface StateSet {
-  /** Those that read a character. */
+  /** The states that read a character. */
   readonly states: readonly number[];
-  /** A match ends here. */
+  /** Whether a match ends here. */
   readonly accepts: boolean;
-  /** The next set by class of character and conditions; undefined for a set that is not cached. */
+  /** The next set by character class and conditions; undefined for a set that is not cached. */
   readonly transitions: Map<number, StateSet> | undefined;
 }
 
-/** Each is one bit of an exact number. */
+/** Maximum number of conditions. Each is one bit of an exact number. */
 const MAX_CONDITIONS = 40;
-/** Most that the automata of a pattern keep together, in states and transitions; beyond it, sets are computed each time. */
+/** Maximum size of the caches of all automata of a pattern, in states and transitions; beyond it, sets are computed each time. */
 const MAX_CACHED = 4_000;
-/** Most states of a set that is looked up by its states again and again, as the transition to it is not cached. */
+/** Maximum size of a set that is looked up by its states each time because the transition to it is not cached. */
 const MAX_LOOKED_UP = 32;
 
 /**
- * Returns a function that says whether a pattern matches anywhere in a text.
+ * Returns a function that tells whether a pattern matches anywhere in a text.
  *
- * Look-around is evaluated for all places of the text before the pattern that contains it, the innermost first: look-ahead by a run from the end of the
- * text, look-behind by one from its start. The automaton of the pattern then checks it like any other assertion.
+ * Look-arounds are evaluated for all positions of the text before the pattern that contains them, innermost first: look-ahead by a run from
+ * the end of the text, look-behind by a run from its start. The automaton of the pattern then checks them like any other assertion.
  *
  * @see Barrière and Pit-Claudel, Linear Matching of JavaScript Regular Expressions, https://doi.org/10.1145/3656431
- * @param unicode the pattern has the flag `u`: it reads code points, and UTF-16 units otherwise
- * @throws UnreadablePattern for more than 40 assertions that differ
+ * @param unicode whether the pattern has the flag `u` and reads code points; otherwise it reads UTF-16 units
+ * @throws UnreadablePattern for more than 40 different assertions
  */
 export function automatonMatcher(tree: PatternNode, unicode: boolean): (text: string) => boolean {
   const looks: Look[] = [];
@@ -65,10 +65,10 @@ const NOWHERE = new Uint8Array(0);
 interface AutomatonOptions {
   readonly unicode: boolean;
   readonly isForwards: boolean;
-  /** All look-around of the pattern is added to it, the innermost first. */
+  /** All look-arounds of the pattern are added to it, innermost first. */
   readonly looks: Look[];
   readonly classes: CharacterClasses;
-  /** How much all automata of the pattern keep. */
+  /** The size of the caches of all automata of the pattern. */
   readonly cache: { size: number };
 }
 
@@ -79,11 +79,11 @@ class Automaton {
   readonly #conditions: Condition[] = [];
   readonly #lookOf = new Map<PatternNode, Look>();
   readonly #start: number;
-  /** A match can only begin where the run does. */
+  /** Whether a match can only begin at the start of the run. */
   readonly #isAnchored: boolean;
   readonly #initial: StateSet = { states: [], accepts: false, transitions: new Map() };
   readonly #stateSets = new Map<string, StateSet>();
-  /** By state: the latest step that added it. */
+  /** By state, the latest step that added it. */
   readonly #addedAt: Float64Array;
   #step = 0;
 
@@ -95,7 +95,10 @@ class Automaton {
     this.#addedAt = new Float64Array(this.#states.length);
   }
 
-  /** Whether it matches anywhere. With `found` it sets 1 at every place where a match ends, or begins in a run from the end, and returns false. */
+  /**
+   * Whether the pattern matches anywhere. With `found`, sets it to 1 at every position where a match ends (in a run from the end: begins) and
+   * returns false.
+   */
   run(text: string, found?: Uint8Array): boolean {
     const { isForwards } = this.#options;
     const last = isForwards ? text.length : 0;
@@ -113,7 +116,7 @@ class Automaton {
     }
   }
 
-  /** The next character in the direction of the run. */
+  /** Returns the next character in the direction of the run. */
   #codeAt(text: string, at: number): number {
     const { isForwards, unicode } = this.#options;
     if (isForwards) return (unicode ? text.codePointAt(at) : text.charCodeAt(at)) ?? 0;
@@ -121,7 +124,7 @@ class Automaton {
     return pair > 0xffff ? pair : text.charCodeAt(at - 1);
   }
 
-  /** A bit for each condition that holds at a place. */
+  /** Returns a number with one bit set for each condition that holds at a position. */
   #conditionsAt(text: string, at: number): number {
     let holding = 0;
     for (let index = 0; index < this.#conditions.length; index++) {
@@ -157,7 +160,7 @@ class Automaton {
     return known;
   }
 
-  /** The set after a character, which a match may begin at as well. */
+  /** Computes the set after a character, including states of a match that begins here. */
   #compute(current: StateSet, characterClass: number, holding: number): StateSet {
     this.#step++;
     const states: number[] = [];
@@ -172,7 +175,7 @@ class Automaton {
     return { states, accepts, transitions: undefined };
   }
 
-  /** Adds a state and all that it leads to without a character. Returns whether one of them accepts. */
+  /** Adds a state and everything it leads to without reading a character. Returns whether one of them accepts. */
   #addClosure(first: number, holding: number, states: number[]): boolean {
     const left = [first];
     let accepts = false;
@@ -236,7 +239,7 @@ class Automaton {
   }
 
   #lookFor(tree: Extract<PatternNode, { type: "look" }>): Look {
-    const known = this.#lookOf.get(tree); // of a repeat that is written out
+    const known = this.#lookOf.get(tree); // known if a repeat around it is written out
     if (known !== undefined) return known;
     const look = { automaton: new Automaton(tree.body, { ...this.#options, isForwards: !tree.ahead }), found: NOWHERE };
     this.#options.looks.push(look);
@@ -265,7 +268,7 @@ function holds(condition: Condition, text: string, at: number): boolean {
   return isWordCharacter(text.charCodeAt(at - 1)) !== isWordCharacter(text.charCodeAt(at));
 }
 
-/** As `\w` and `\b` mean it. @param unit NaN outside the text */
+/** Whether the character counts as a word character for `\w` and `\b`. @param unit NaN outside the text */
 function isWordCharacter(unit: number): boolean {
   return unit < 128 && WORD.test(String.fromCharCode(unit));
 }

@@ -1,28 +1,28 @@
-/** The equivalence classes of characters: a pattern cannot tell characters apart that are in the same of its sets. */
+/** Equivalence classes of characters: a pattern treats characters alike that are in the same of its sets. */
 import { type PatternNode, type SetMember, LAST_CODE_POINT } from "./pattern-syntax.ts";
 
 type CharacterSet = Extract<PatternNode, { type: "set" }>;
 
-/** The characters of a set: those of `bounds`, and those that have one of its properties. */
+/** The characters of a set: those in `bounds`, and those with one of its properties. */
 interface SetTest {
   /** Sorted: the first character of a range, the one after its last, and so on. */
   readonly bounds: readonly number[];
-  /** Answered by the engine itself, one character at a time. */
+  /** Tested by the engine itself, one character at a time. */
   readonly properties: RegExp | undefined;
   readonly negated: boolean;
 }
 
-/** Most classes that are kept: a pattern with many sets can have one for each character of a text. */
+/** Maximum number of cached classes: a pattern with many sets can have one for each character of a text. */
 const MAX_CLASSES = 500;
-/** Most places in sets that are kept for these classes. */
+/** Maximum number of set memberships that are stored for these classes. */
 const MAX_MEMBERS = 100_000;
-/** Most characters whose class is kept. */
+/** Maximum number of characters whose class is cached. */
 const MAX_CHARACTERS = 2_000;
-/** Most places between bounds whose class is kept: a pattern has fewer of them, but for the properties that differ there. */
+/** Maximum number of intervals between bounds whose class is cached; only patterns with properties have more. */
 const MAX_PLACES = 10_000;
 
 export class CharacterClasses {
-  /** The number of a class that is not kept. Others have lower numbers. */
+  /** The number of a class that is not cached. Cached classes have lower numbers. */
   static readonly UNCACHED = MAX_CLASSES;
   readonly #tests: SetTest[] = [];
   readonly #sets = new Map<string, number>();
@@ -30,13 +30,13 @@ export class CharacterClasses {
   readonly #members: Uint8Array[] = [];
   readonly #classes = new Map<string, number>();
   readonly #known = new Map<number, number>();
-  /** The classes of all characters between two bounds, which have the same properties. */
+  /** Classes by interval between two bounds and by the properties of the character. */
   readonly #places = new Map<number | string, number>();
-  /** Those of all sets, sorted. */
+  /** The bounds of all sets, sorted. */
   #bounds: readonly number[] | undefined;
   readonly #properties: RegExp[] = [];
 
-  /** Adds a set; all of them before the first `classOf`. Returns its number. */
+  /** Adds a set and returns its number. All sets must be added before the first `classOf`. */
   addSet(set: CharacterSet): number {
     const key = JSON.stringify([set.negated, set.members]);
     let number = this.#sets.get(key);
@@ -49,7 +49,7 @@ export class CharacterClasses {
     return number;
   }
 
-  /** The class of a code point or UTF-16 unit. `UNCACHED` is valid until the next `classOf`. */
+  /** Returns the class of a code point or UTF-16 unit. `UNCACHED` is valid only until the next `classOf`. */
   classOf(code: number): number {
     const known = this.#known.get(code);
     if (known !== undefined) return known;
@@ -67,7 +67,7 @@ export class CharacterClasses {
     return this.#members[characterClass]?.[set] === 1;
   }
 
-  /** Tells characters apart that a set tells apart, by looking at each set that has properties and at no other. */
+  /** Returns a key that differs for characters that any set distinguishes. Tests only the sets with properties. */
   #placeOf(code: number): number | string {
     this.#bounds ??= [...new Set(this.#tests.flatMap(({ bounds }) => bounds))].sort((one, other) => one - other);
     const interval = countUpTo(this.#bounds, code);
@@ -98,7 +98,7 @@ function contains({ bounds, properties, negated }: SetTest, code: number): boole
   return (isListed || (properties !== undefined && properties.test(String.fromCodePoint(code)))) !== negated;
 }
 
-/** How many of the sorted numbers are not larger. */
+/** Returns how many of the sorted numbers are at most `code`. */
 function countUpTo(sorted: readonly number[], code: number): number {
   let low = 0;
   let high = sorted.length;
@@ -134,7 +134,7 @@ function joined(ranges: readonly Range[]): readonly number[] {
 
 const DIGITS: readonly Range[] = [[48, 57]];
 const WORD: readonly Range[] = [...DIGITS, [65, 90], [95, 95], [97, 122]];
-/** ECMA-262, WhiteSpace and LineTerminator. */
+/** WhiteSpace and LineTerminator of ECMA-262. */
 const SPACE: readonly Range[] = [
   [9, 13],
   [32, 32],

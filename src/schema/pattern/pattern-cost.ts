@@ -1,19 +1,19 @@
-/** Judges how much work a backtracking engine can be made to do by a pattern, whatever the text. */
+/** Estimates the worst-case work of a backtracking engine for a pattern, for any text. */
 import type { PatternNode, SetMember } from "./pattern-syntax.ts";
 
-/** Upper bounds, multiplied out, so ambiguity anywhere counts against the whole pattern. */
+/** Upper bounds. They are multiplied, so ambiguity anywhere counts for the whole pattern. */
 interface Work {
-  /** Ways in which the term can match at one place, apart from its one unbounded repeat. */
+  /** Number of ways in which the term can match at one position, not counting its single unbounded repeat. */
   readonly ways: number;
-  /** Character comparisons for one way, an unbounded repeat counted once round. */
+  /** Character comparisons for one way; an unbounded repeat is counted as one iteration. */
   readonly steps: number;
-  /** How many unbounded repeats multiply the ways: the power of the text's length. */
+  /** Number of unbounded repeats that multiply the ways: the exponent of the text's length. */
   readonly waysDegree: number;
-  /** The same of the comparisons for all ways. */
+  /** The same exponent for the comparisons of all ways. */
   readonly degree: number;
 }
 
-/** How much a native match may cost: `fixed` comparisons a text, and `perCharacter` for each of its characters. */
+/** The cost of a native match: `fixed` comparisons per text, plus `perCharacter` for each character. */
 export interface MatchCost {
   readonly fixed: number;
   readonly perCharacter: number;
@@ -21,11 +21,11 @@ export interface MatchCost {
 
 const MAX_FIXED = 20_000;
 const MAX_PER_CHARACTER = 100;
-/** Past any bound, and still safe to multiply. */
+/** Above every limit, and still safe to multiply. */
 const TOO_MUCH = 1e9;
 const ONE: Work = { ways: 1, steps: 1, waysDegree: 0, degree: 0 };
 
-/** The cost of running a pattern natively, or undefined when it is not proven to be linear and small. */
+/** Returns the cost of running a pattern natively; undefined if it is not proven to be linear and small. */
 export function nativeCost(tree: PatternNode): MatchCost | undefined {
   let fixed = 0;
   let perCharacter = 0;
@@ -40,16 +40,16 @@ export function nativeCost(tree: PatternNode): MatchCost | undefined {
   return fixed <= MAX_FIXED && perCharacter <= MAX_PER_CHARACTER ? { fixed, perCharacter } : undefined;
 }
 
-/** True when a match can begin at the start of the text only. */
+/** True if a match can begin only at the start of the text. */
 export function isAnchored(tree: PatternNode): boolean {
   if (tree.type === "edge") return tree.edge === "start";
   return tree.type === "sequence" && tree.items[0]?.type === "edge" && tree.items[0].edge === "start";
 }
 
-/** Look-around is a run of its own. */
+/** Additional size of a look-around, which is a separate run. */
 const LOOK_SIZE = 8;
 
-/** How many states the pattern has when its repeats are written out. */
+/** Returns the number of states of the pattern with its repeats written out. */
 export function patternSize(tree: PatternNode): number {
   switch (tree.type) {
     case "set":
@@ -82,18 +82,18 @@ function work(tree: PatternNode): Work {
         : repeatWork(work(tree.body), tree.min, tree.max);
     case "look": {
       const { steps, degree } = work(tree.body);
-      return { ways: 1, steps: bounded(steps + 1), waysDegree: 0, degree }; // it is not tried in another way
+      return { ways: 1, steps: bounded(steps + 1), waysDegree: 0, degree }; // a look-around is not retried in another way
     }
   }
 }
 
-/** A set of many ranges takes a search of them, and so do the 600 of a property such as `\p{L}`; the engine also takes long to compile several in a row. */
+/** A set of many ranges is searched, and a property such as `\p{L}` has 600 ranges; the engine also takes long to compile several in a row. */
 function setWork({ members, negated }: Extract<PatternNode, { type: "set" }>): Work {
   if (members.length > MANY_RANGES || members.some(({ type }) => type === "property")) return { ...ONE, steps: SEARCH_STEPS };
   return negated || members.some(holdsPairs) ? { ...ONE, steps: PAIR_STEPS } : ONE;
 }
 
-/** Whether it has characters that are two UTF-16 units, which the engine tries as two and as one. */
+/** Whether the member has characters of two UTF-16 units, which the engine tries both as two and as one. */
 function holdsPairs(member: SetMember): boolean {
   return member.type === "range" ? member.to > 0xffff : /[DWS]/u.test(member.name);
 }
@@ -102,7 +102,7 @@ const PAIR_STEPS = 4;
 const MANY_RANGES = 16;
 const SEARCH_STEPS = 32;
 
-/** How many properties of characters the pattern names. */
+/** Returns how many character properties the pattern uses. */
 export function propertyCount(tree: PatternNode): number {
   switch (tree.type) {
     case "set":
@@ -119,13 +119,16 @@ export function propertyCount(tree: PatternNode): number {
   }
 }
 
-/** `.{0,5000}`: the text ends it as it ends `.*`. */
+/** Whether a repeat is like `.{0,5000}`, which is limited by the text just as `.*` is. */
 function isLongRun({ body, max }: Extract<PatternNode, { type: "repeat" }>): boolean {
   return body.type === "set" && max > LONG && max !== Infinity;
 }
 
 const LONG = 500;
-/** Its steps are so many because the engine counts the rounds, and keeps each of them: in a text that uses up its memory, validation has no steps left. */
+/**
+ * The work of such a repeat. It has many steps since the engine counts the iterations and stores each of them: validation runs out of steps
+ * before a text exhausts the engine's memory.
+ */
 const ONE_BY_ONE: Work = { ways: 1, steps: 16, waysDegree: 1, degree: 1 };
 
 /** Each item runs once for every way in which the items before it matched. */
@@ -155,7 +158,7 @@ function choiceWork(branches: readonly PatternNode[]): Work {
 
 function repeatWork(body: Work, min: number, max: number): Work {
   if (max === Infinity) {
-    // A body with one way and no repeat of its own takes its turns one after the other; any other may multiply them.
+    // iterations of a body with one way and no repeat of its own add up; those of any other body may multiply
     const degree = body.degree === 0 && body.ways === 1 ? 1 : 2;
     return { ways: 1, steps: bounded(body.steps * Math.max(1, min)), waysDegree: degree, degree };
   }
@@ -168,5 +171,5 @@ function repeatWork(body: Work, min: number, max: number): Work {
 }
 
 function bounded(amount: number): number {
-  return amount < TOO_MUCH ? amount : TOO_MUCH; // NaN, of Infinity × 0, also ends here
+  return amount < TOO_MUCH ? amount : TOO_MUCH; // NaN, from Infinity × 0, also ends here
 }

@@ -1,6 +1,6 @@
-/** Reads an ECMAScript regular expression into a small tree that can be judged and rewritten. */
+/** Parses an ECMAScript regular expression to a small tree that can be analysed and rewritten. */
 
-/** One member of a character class, or the whole of a single-character term. */
+/** One member of a character class, or a whole single-character term. */
 export type SetMember =
   | { readonly type: "range"; readonly from: number; readonly to: number }
   | { readonly type: "class"; readonly name: "d" | "D" | "w" | "W" | "s" | "S" }
@@ -21,7 +21,7 @@ export type PatternNode =
       readonly end: number;
     };
 
-/** A construct that this reader leaves alone: back-references, inline flags, nesting past the limit. */
+/** A construct that is not supported here: back-references, inline flags, too deeply nested groups. */
 export class UnreadablePattern extends Error {}
 
 const MAX_GROUP_DEPTH = 64;
@@ -34,13 +34,13 @@ const CONTROL_ESCAPES: ReadonlyMap<string, number> = new Map([
   ["r", 13],
 ]);
 export const LAST_CODE_POINT = 0x10ffff;
-/** Everything but the four line ends, which is what `.` means without the `s` flag. */
+/** `.` without the flag `s`: everything except the four line terminators. */
 const DOT: PatternNode = { type: "set", negated: true, members: [single(10), single(13), range(0x2028, 0x2029)] };
 
 /**
- * Reads a pattern that `new RegExp` has already accepted, with the flag `u` when `unicode`.
+ * Parses a pattern that `new RegExp` has already accepted, with the flag `u` if `unicode`.
  *
- * @throws UnreadablePattern for what no linear engine can run, or what the tree has no word for.
+ * @throws UnreadablePattern for anything that cannot run in linear time or that the tree cannot represent
  */
 export function readPattern(source: string, unicode: boolean): PatternNode {
   const reader = new PatternReader(source, unicode);
@@ -119,7 +119,7 @@ class PatternReader {
   private repeated(body: PatternNode): PatternNode {
     const bounds = this.bounds();
     if (bounds === undefined) return body;
-    this.take("?"); // laziness does not change whether there is a match
+    this.take("?"); // laziness does not affect whether there is a match
     return { type: "repeat", body, min: bounds[0], max: bounds[1] };
   }
 
@@ -129,7 +129,7 @@ class PatternReader {
     if (this.take("?")) return [0, 1];
     BRACES.lastIndex = this.at;
     const braces = BRACES.exec(this.source);
-    if (braces === null) return undefined; // without `u` a lone "{" is an ordinary character
+    if (braces === null) return undefined; // without `u`, a lone "{" is an ordinary character
     this.at = BRACES.lastIndex;
     const min = Number(braces[1]);
     if (braces[2] === undefined) return [min, min];
@@ -157,7 +157,7 @@ class PatternReader {
       this.at++;
       const high = this.classAtom();
       if (low.type === "range" && high.type === "range") members.push(range(low.from, high.to));
-      else members.push(low, single(45), high); // without `u`, `[\w-x]` holds a plain hyphen
+      else members.push(low, single(45), high); // without `u`, `[\w-x]` contains a plain hyphen
     }
     return { type: "set", negated, members };
   }
@@ -169,12 +169,12 @@ class PatternReader {
     return this.escape();
   }
 
-  /** Reads the text after a backslash, where it means one character out of a set. */
+  /** Reads the text after a backslash that stands for one character of a set. */
   private escape(): SetMember {
     const letter = this.source.charAt(this.at);
     if (letter !== "" && CLASS_ESCAPES.includes(letter)) {
       this.at++;
-      return { type: "class", name: letter as "d" }; // one of CLASS_ESCAPES, checked the line above
+      return { type: "class", name: letter as "d" }; // one of CLASS_ESCAPES, as checked above
     }
     const control = CONTROL_ESCAPES.get(letter);
     if (control !== undefined) {
@@ -202,7 +202,7 @@ class PatternReader {
     return { type: "property", name: found[2] ?? "", negated: found[1] === "P" };
   }
 
-  /** `\\0`, and without `u` the older `\\12` and `\\377`. */
+  /** Reads `\\0`, and without `u` the legacy `\\12` and `\\377`. */
   private octal(): SetMember {
     OCTAL.lastIndex = this.at;
     const digits = OCTAL.exec(this.source)?.[0];
@@ -211,7 +211,7 @@ class PatternReader {
     return single(Number.parseInt(digits, 8));
   }
 
-  /** The next character, which is a UTF-16 unit without `u`. */
+  /** Reads the next character, which is a UTF-16 unit without `u`. */
   private codePoint(): number {
     const code = (this.unicode ? this.source.codePointAt(this.at) : this.source.charCodeAt(this.at)) ?? 0;
     this.at += code > 0xffff ? 2 : 1;
@@ -236,12 +236,12 @@ const LOOKS: readonly (readonly [mark: string, ahead: boolean, negated: boolean]
   ["<!", false, true],
 ];
 const BRACES = /\{(\d+)(,(\d*))?\}/uy;
-/** ECMA-262, Annex B.1.2, LegacyOctalEscapeSequence: up to 255. */
+/** LegacyOctalEscapeSequence of ECMA-262, Annex B.1.2: up to 255. */
 const OCTAL = /[0-3][0-7]{0,2}|[4-7][0-7]?/uy;
 const PROPERTY = /([pP])\{([^}]*)\}/uy;
 /** `\uXXXX`, `\xXX` and `\cX`. */
 const OLDER_ESCAPES: readonly RegExp[] = [/u([\da-fA-F]{4})/y, /x([\da-fA-F]{2})/y, /c([a-zA-Z])/y];
-/** With `u` also a surrogate pair and `\u{…}`. */
+/** With `u`, also a surrogate pair and `\u{…}`. */
 const NUMERIC_ESCAPES: readonly RegExp[] = [
   /u([dD][89abAB][\da-fA-F]{2})\\u([dD][c-fC-F][\da-fA-F]{2})/y,
   /u\{([\da-fA-F]+)\}/y,

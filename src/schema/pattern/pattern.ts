@@ -5,12 +5,12 @@ import { automatonMatcher } from "./automaton.ts";
 import { type MatchCost, nativeCost, patternSize, propertyCount } from "./pattern-cost.ts";
 import { type PatternNode, UnreadablePattern, readPattern } from "./pattern-syntax.ts";
 
-/** A pattern that is ready to run, and the steps to charge for it: `stepsPerTest + text.length * stepsPerCharacter`. */
+/** A compiled pattern, and the steps to charge for it: `stepsPerTest + text.length * stepsPerCharacter`. */
 export interface LinearPattern {
   readonly test: (text: string) => boolean;
   readonly stepsPerTest: number;
   readonly stepsPerCharacter: number;
-  /** The cost of compiling it, in halves of a microsecond or so, for the budget of its schema. */
+  /** The cost of compiling it, in units of about half a microsecond, for the budget of its schema. */
   readonly compileCost: number;
 }
 
@@ -18,17 +18,17 @@ const MAX_CACHED = 1000;
 const cache = new Map<string, LinearPattern>();
 
 /**
- * Compiles an ECMAScript pattern into an unanchored search that takes linear time.
+ * Compiles an ECMAScript pattern to an unanchored search in linear time.
  *
- * The native engine runs only what is proven linear; the rest runs as an automaton, which supports no back-references.
+ * The native engine runs only patterns that are proven linear; others run as an automaton, which does not support back-references.
  *
- * @throws ToolError `invalid_schema` for bad syntax, and for a pattern that cannot be run in linear time.
+ * @throws ToolError `invalid_schema` for a syntax error, and for a pattern that cannot run in linear time
  */
 export function compilePattern(source: string): (text: string) => boolean {
   return linearPattern(source).test;
 }
 
-/** As `compilePattern`, with the cost of running it. */
+/** Like `compilePattern`, also returning the cost of running it. */
 export function linearPattern(source: string): LinearPattern {
   const known = cache.get(source);
   if (known !== undefined) return known;
@@ -41,7 +41,7 @@ export function linearPattern(source: string): LinearPattern {
   return compiled;
 }
 
-/** Runs patterns as long as the steps of one validation last. */
+/** Runs patterns with the total steps of one validation. */
 export class PatternBudget {
   #stepsLeft = MAX_STEPS;
 
@@ -49,7 +49,7 @@ export class PatternBudget {
     return this.#stepsLeft < 0;
   }
 
-  /** Whether the pattern matches; false where it may not run any more. @throws ToolError as `compilePattern` */
+  /** Whether the pattern matches; false if the budget is used up. @throws ToolError as `compilePattern` */
   matches(source: string, text: string): boolean {
     const { test, stepsPerTest, stepsPerCharacter } = linearPattern(source);
     this.#stepsLeft -= stepsPerTest + text.length * stepsPerCharacter;
@@ -57,7 +57,7 @@ export class PatternBudget {
   }
 }
 
-/** Whether `compilePattern` takes it. */
+/** Whether `compilePattern` accepts the pattern. */
 export function isLinearPattern(source: string): boolean {
   try {
     linearPattern(source);
@@ -98,7 +98,7 @@ function compile(source: string): LinearPattern {
   };
 }
 
-/** Captures are left out: nothing asks for them, and the engine keeps all of them at each turn of a repeat. */
+/** Returns a native test. Captures are removed: they are not needed, and the engine would store all of them in each iteration of a repeat. */
 function nativeTest(source: string, unicode: boolean, tree: PatternNode): (text: string) => boolean {
   const native = new RegExp(
     source.replaceAll(GROUP, (found) => (found.startsWith("(") ? "(?:" : found)),
@@ -110,7 +110,7 @@ function nativeTest(source: string, unicode: boolean, tree: PatternNode): (text:
       return native.test(text);
     } catch (error: unknown) {
       const wanted = searchForm(tree);
-      // The engine has 64 MB for the places where it may try again, which some millions of characters can use up.
+      // the engine's backtrack stack is limited to 64 MB, which some millions of characters can exceed
       if (!(error instanceof RangeError) || patternSize(wanted) > MAX_STATES) throw error;
       automaton ??= automatonMatcher(wanted, unicode);
       return automaton(text);
@@ -118,19 +118,19 @@ function nativeTest(source: string, unicode: boolean, tree: PatternNode): (text:
   };
 }
 
-/** An escape or a character class, which stay as they are, or the beginning of a group that captures. */
+/** Matches an escape or a character class, which stay unchanged, or the beginning of a capturing group. */
 const GROUP = /\\[^]|\[(?:\\[^]|[^\]\\])*\]|\((?!\?)|\(\?<(?![=!])[^>]*>/gu;
 const NATIVE_COMPILE_COST = 50;
 const CHARACTERS_PER_COST = 4;
 /** The engine collects the characters of a property each time. */
 const PROPERTY_COMPILE_COST = 100;
-/** Most states of an automaton, its repeats written out. */
+/** Maximum number of states of an automaton with its repeats written out. */
 const MAX_STATES = 5_000;
-/** How many states of an automaton are advanced in one step. */
+/** Number of states of an automaton that are advanced in one step. */
 const STATES_PER_STEP = 8;
-/** Of how many properties a character is tried in one step. */
+/** Number of properties that a character is tested for in one step. */
 const PROPERTIES_PER_STEP = 2;
-/** How many comparisons of the native engine weigh as much as one step. */
+/** Number of comparisons of the native engine that cost as much as one step. */
 const COMPARISONS_PER_STEP = 32;
 
 function nativeSteps(cost: MatchCost): Pick<LinearPattern, "stepsPerTest" | "stepsPerCharacter"> {
@@ -142,14 +142,14 @@ function nativePattern(source: string): RegExp {
     return new RegExp(source, "u");
   } catch {
     try {
-      return new RegExp(source); // `\-` and the like, which `u` forbids
+      return new RegExp(source); // allows `\-` and others, which `u` forbids
     } catch (error: unknown) {
       throw new ToolError("invalid_schema", `the pattern ${JSON.stringify(source)} is not a regular expression.`, { cause: error });
     }
   }
 }
 
-/** Returns a pattern that matches in the same texts. A repeat at either end needs no more than its minimum: `a.{1,500}` is found wherever `a.` is. */
+/** Returns a pattern that matches in the same texts. A repeat at either end needs only its minimum: `a.{1,500}` matches wherever `a.` does. */
 export function searchForm(tree: PatternNode): PatternNode {
   return cutEnd(cutEnd(tree, "first"), "last");
 }

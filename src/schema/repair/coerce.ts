@@ -1,8 +1,8 @@
-/** Text to the value it spells, where nothing can be lost or misread. */
+/** Converts text to the value it spells, if nothing can be lost or misread. */
 import type { JsonPrimitive, JsonValue } from "../../core/base/json.ts";
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/u;
-/** In the text of what became a whole number: it had a fraction, or was not 0 but too small. */
+/** Matches the text of a number that became an integer by rounding: it had a fraction, or was too small but not 0. */
 const LOST = /\.0*[1-9]\d*$|^[-.0]*[1-9][^eE]*[eE]-\d{3,}$/u;
 const SPELLED: ReadonlyMap<string, boolean> = new Map([
   ["true", true],
@@ -13,10 +13,10 @@ const SPELLED: ReadonlyMap<string, boolean> = new Map([
 const MAX_NUMBER_TEXT = 400;
 
 /**
- * The number, boolean or null that a text spells, if one of `types` allows it; undefined otherwise.
+ * Returns the number, boolean or null that a text spells, if one of `types` allows it; else undefined.
  *
- * Numbers follow the grammar of JSON, so `007`, `+5`, `0x1f` and `1_000` stay text; an integer type takes `"5.0"`
- * and not `"5.5"`, and no number is taken beyond ±(2^53 − 1) for an integer or beyond a double's range, or whose fraction a double drops.
+ * Numbers follow the grammar of JSON, so `007`, `+5`, `0x1f` and `1_000` stay text. An integer type accepts `"5.0"` but not `"5.5"`. A number
+ * stays text if it is an integer beyond ±(2^53 − 1), beyond the range of a double, or has a fraction that a double would drop.
  */
 export function coerceText(text: string, types: readonly string[]): JsonPrimitive | undefined {
   const trimmed = text.length <= MAX_NUMBER_TEXT ? text.trim() : "";
@@ -32,7 +32,7 @@ export function coerceText(text: string, types: readonly string[]): JsonPrimitiv
   return undefined;
 }
 
-/** The one string member of an enum that is `text` but for upper and lower case and white space; undefined if none or several. */
+/** Returns the only string of an enum that equals `text` except for case and white space; undefined if there are none or several. */
 export function nearestMember(text: string, members: readonly JsonValue[]): string | undefined {
   const folded = foldText(text);
   let found: string | undefined;
@@ -52,12 +52,12 @@ function foldText(text: string): string {
     .toLowerCase();
 }
 
-/** A key without separators and upper case: `file_path`, `filePath` and `File-Path` are one. */
+/** Returns a key without separators and in lower case: `file_path`, `filePath` and `File-Path` become the same. */
 export function foldKey(key: string): string {
   return key.replaceAll(/[\s_.-]/gu, "").toLowerCase();
 }
 
-/** The word of JSON Schema for what a value is. */
+/** Returns the JSON Schema name of a value's type. */
 export function kindOf(value: JsonValue): "null" | "array" | "object" | "string" | "number" | "boolean" {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";

@@ -1,4 +1,4 @@
-/** Where a schema's defaults go, worked out once, so that an input that needs none is known at a glance. */
+/** Finds where a schema's defaults apply, once per schema, so that an input that needs none is recognized quickly. */
 import { copyJson, isJsonArray, isJsonObject, jsonPath, type JsonValue } from "../../core/base/json.ts";
 import type { Repair } from "../../core/result.ts";
 import { countNodes, stepsFor } from "../schema-part.ts";
@@ -7,16 +7,16 @@ import type { SchemaShape, SchemaShapes } from "../schema-shape.ts";
 
 /** The defaults at and below one place of a schema. */
 export interface DefaultPlan {
-  /** For optional properties of this object; each fits its own schema and is deeply frozen. */
+  /** Defaults of optional properties of this object; each is valid for its own schema and deeply frozen. */
   readonly defaults: readonly { readonly key: string; readonly value: JsonValue }[];
   readonly properties: readonly { readonly key: string; readonly plan: DefaultPlan }[];
   readonly items: DefaultPlan | undefined;
 }
 
 export interface PlannedDefaults {
-  /** Undefined when the schema has no default that could be applied. */
+  /** undefined if the schema has no default that can be applied. */
   readonly plan: DefaultPlan | undefined;
-  /** One line for each default that is never applied because it breaks its own schema. */
+  /** One line for each default that is never applied because it violates its own schema. */
   readonly warnings: readonly string[];
 }
 
@@ -33,9 +33,9 @@ const MAX_PLACES = 10_000;
 /**
  * Finds the defaults of optional properties, through `properties`, `items`, `allOf` and `$ref`.
  *
- * A default of a required property is never applied: leaving it out is an error. Defaults inside `anyOf`,
- * `oneOf`, `not` and `if` are not applied either, because which branch holds depends on the value. A default that lacks
- * defaults of its own parts gets them too, where it then still fits.
+ * A default of a required property is never applied: leaving the property out is an error. Defaults inside `anyOf`, `oneOf`, `not` and `if`
+ * are not applied either, since which branch applies depends on the value. A default that lacks defaults of its own parts gets them too, if it
+ * is still valid then.
  */
 export function planDefaults(shapes: SchemaShapes): PlannedDefaults {
   const drafts = new Map<SchemaShape, Draft>();
@@ -87,7 +87,7 @@ function addDefault(shapes: SchemaShapes, draft: Draft, found: FoundDefault, war
     );
 }
 
-/** Fills the defaults at and below one place with those of their own parts; in a circle of schemas only once around. */
+/** Completes the defaults at and below one place with those of their own parts; a recursive schema is visited only once. */
 function complete(draft: Draft, shapes: SchemaShapes, completed: Set<Draft>): void {
   if (completed.has(draft)) return;
   completed.add(draft);
@@ -102,7 +102,7 @@ function complete(draft: Draft, shapes: SchemaShapes, completed: Set<Draft>): vo
   }
 }
 
-/** Keeps only the ways that lead to a default. A recursive schema is a circle of drafts, so this is repeated until nothing changes. */
+/** Removes paths that lead to no default. A recursive schema is a cycle of drafts, so this repeats until nothing changes. */
 function prune(drafts: readonly Draft[]): void {
   const backward = [...drafts].reverse();
   for (let changed = true; changed;) {
@@ -119,7 +119,7 @@ function prune(drafts: readonly Draft[]): void {
   }
 }
 
-/** True when at least one default would be filled in. Allocates nothing. */
+/** True if at least one default would be applied. Allocates nothing. */
 export function lacksDefault(plan: DefaultPlan, value: JsonValue): boolean {
   if (typeof value !== "object" || value === null) return false;
   if (isJsonArray(value)) {
@@ -135,7 +135,7 @@ export function lacksDefault(plan: DefaultPlan, value: JsonValue): boolean {
   return false;
 }
 
-/** A frozen copy of the value with the missing defaults in place; each is listed in `repairs`. */
+/** Returns a frozen copy of the value with the missing defaults; each is listed in `repairs`. */
 export function fillDefaults(plan: DefaultPlan, value: JsonValue, steps: (string | number)[], repairs: Repair[]): JsonValue {
   if (!lacksDefault(plan, value)) return value;
   if (isJsonArray(value)) {

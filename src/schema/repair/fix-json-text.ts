@@ -1,4 +1,4 @@
-/** JSON text as models write it in arguments of calls: exact where it is JSON, mended where only its form is broken. */
+/** Reads JSON text as models write it in the arguments of calls: parsed if it is JSON, repaired if only its syntax is broken. */
 import { ToolError } from "../../core/error.ts";
 import { type JsonCopy, type JsonValue, DEFAULT_MAX_DEPTH } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
@@ -7,36 +7,36 @@ import { copyPlain, plain } from "../json-text/parse-plain.ts";
 import { readDamagedJson } from "../json-text/read-damaged-json.ts";
 import { Unreadable } from "../json-text/unreadable.ts";
 
-/** The strict parser's messages about a value that may not be taken, rather than about its form. */
+/** Messages of the strict parser about a value that must not be accepted, rather than about syntax. */
 const VALUE_FAULT = /given twice|would lose digits|is too large|nests deeper/u;
 
-/** The value of a text of JSON, and how it was read. */
+/** The value of a JSON text, and how it was read. */
 export interface FixedJson {
   readonly value: JsonValue;
-  /** Why it may be another value than was meant; undefined where only this one can be meant. */
+  /** Why another value may have been meant; undefined if only this one can be meant. */
   readonly unsure: ToolError | undefined;
-  /** Closing brackets at the end are missing. */
+  /** Whether closing brackets at the end are missing. */
   readonly isCutShort: boolean;
   /** A description of the repair, for people. */
   readonly note: string;
 }
 
-/** The deeply frozen object or array that a text spells in strict JSON; undefined where it spells none, or nests deeper than 64 levels. */
+/** Returns the deeply frozen object or array of a strict JSON text; undefined if it is not one, or nested more than 64 levels deep. */
 export function readJsonText(text: string): JsonValue | undefined {
   return copyJsonText(text, DEFAULT_MAX_DEPTH)?.value;
 }
 
-/** The same for any depth, with the `$` paths of the keys `__proto__` that were left out. */
+/** Like `readJsonText`, for any depth, also returning the `$` paths of the keys `__proto__` that were left out. */
 export function copyJsonText(text: string, maxDepth: number): JsonCopy | undefined {
   const trimmed = text.trim();
   return isBracketed(trimmed) ? copyPlain(trimmed, maxDepth) : undefined;
 }
 
 /**
- * The deeply frozen object or array that a text means although its form is broken, and what was mended; the reason where that cannot be
- * known, or the text was cut off inside a value.
+ * Returns the deeply frozen object or array of a text with broken syntax, and the repairs; the reason if it cannot be determined, or if the
+ * text was cut off inside a value.
  *
- * A key given twice and an integer that would lose digits are refused, and named in the reason.
+ * A duplicate key with different values and an integer that would lose digits are refused, and named in the reason.
  */
 export function fixJsonText(text: string, maxDepth: number = DEFAULT_MAX_DEPTH): FixedJson | ToolError {
   if (text.length > MAX_DAMAGED_CHARS) return whyNotJson(text, maxDepth);
@@ -56,7 +56,7 @@ export function fixJsonText(text: string, maxDepth: number = DEFAULT_MAX_DEPTH):
   }
 }
 
-/** Why a text is not taken, in the words of the strict parser. */
+/** Returns why a text is not accepted, with the message of the strict parser. */
 function whyNotJson(text: string, maxDepth: number, mended?: string): ToolError {
   try {
     parseJson(text, { maxDepth });

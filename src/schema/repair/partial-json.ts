@@ -1,4 +1,4 @@
-/** Reads JSON that is still being written, to show what is there of it so far. */
+/** Reads JSON that is still being written, to show the part that has arrived. */
 import { checkText } from "../../core/check-argument.ts";
 import { DEFAULT_MAX_DEPTH, isJsonArray, type JsonValue } from "../../core/base/json.ts";
 import { JSON_ESCAPES } from "../json-text/decode-string.ts";
@@ -6,10 +6,10 @@ import { JSON_ESCAPES } from "../json-text/decode-string.ts";
 type Place = "value" | "first-item" | "first-key" | "key" | "colon" | "separator";
 type Reading = Place | "text" | "key-text" | "literal" | "number" | "broken";
 
-/** An array or object on its way. */
+/** An array or object that is not complete yet. */
 interface Container {
   readonly value: JsonValue[] | Record<string, JsonValue>;
-  /** The key whose value comes now. */
+  /** The key of the next value. */
   key: string;
 }
 
@@ -28,21 +28,21 @@ const UNFINISHED = /(?:\.|[eE][-+]?)$/u;
 const MAX_NUMBER = 400;
 
 /**
- * Reads JSON in pieces of any size, in time linear to their length.
+ * Reads JSON in pieces of any size, in linear time.
  *
- * The contents of `value` are never taken back: texts grow, arrays and objects gain members, numbers and words appear when their end is seen. From
- * the first character on that JSON does not allow, or a key that is there twice, nothing more is read. A key `__proto__` is left out.
+ * The contents of `value` are never reverted: strings grow, arrays and objects gain members, numbers and literals appear once their end was
+ * read. Reading stops at the first character that JSON does not allow, or at a duplicate key. A key `__proto__` is left out.
  */
 export class PartialJson {
   #reading: Reading = "value";
   readonly #open: Container[] = [];
   #root: JsonValue | undefined;
   #complete = false;
-  /** The literal, number, key or text that is being read, decoded. */
+  /** The literal, number, key or string that is being read, decoded. */
   #token = "";
-  /** An escape that is not whole yet, from its backslash on. */
+  /** An incomplete escape, including its backslash. */
   #escape = "";
-  /** The first half of a pair, shown with its second. */
+  /** The first half of a surrogate pair, shown together with the second. */
   #half = "";
 
   /** Reads the next piece. */
@@ -54,17 +54,17 @@ export class PartialJson {
     if (this.#reading === "text") this.#replace(this.#token);
   }
 
-  /** The value as far as it is known; the same arrays and objects every time, which grow with the next piece: copy what you keep. */
+  /** The value so far. The same arrays and objects every time, which grow with the next piece: copy them to keep a state. */
   get value(): JsonValue | undefined {
     return this.#root;
   }
 
-  /** The value is whole. A number by itself never is: there might be more of it. */
+  /** Whether the value is complete. A number at the top level never is: more digits might follow. */
   get complete(): boolean {
     return this.#complete && this.#reading !== "broken";
   }
 
-  /** The value if nothing more comes: with the number or word that is being read. Undefined for what is not JSON. Reads nothing after it. */
+  /** Ends reading, and returns the value including the number or literal that is being read; undefined if the text is not JSON. */
   finish(): JsonValue | undefined {
     if (this.#reading === "broken") return undefined;
     if (this.#reading === "number") this.#placeNumber(this.#token.replace(UNFINISHED, ""));
@@ -74,7 +74,7 @@ export class PartialJson {
     return this.#root;
   }
 
-  /** False where the character ends a number and has to be read again. */
+  /** Returns false if the character ends a number and must be read again. */
   #readChar(char: string): boolean {
     if (this.#reading === "literal") return this.#readLiteral(char);
     if (this.#reading === "number") return this.#readNumber(char);
@@ -169,7 +169,7 @@ export class PartialJson {
     return Number.isFinite(number);
   }
 
-  /** Reads text up to its end or that of the piece; returns where it stopped. */
+  /** Reads a string up to its end or the end of the piece; returns where it stopped. */
   #readText(text: string, start: number): number {
     let at = start;
     while (at < text.length) {
@@ -232,7 +232,7 @@ export class PartialJson {
     this.#reading = "colon";
   }
 
-  /** Puts a value where it belongs. */
+  /** Adds a value to the current array or object, or as the root. */
   #place(value: JsonValue): void {
     const container = this.#open.at(-1);
     if (container === undefined) this.#root = value;
@@ -240,7 +240,7 @@ export class PartialJson {
     else if (container.key !== "__proto__") container.value[container.key] = value;
   }
 
-  /** Puts a longer text in the place of the one that is there. */
+  /** Replaces the current string by a longer one. */
   #replace(text: string): void {
     const container = this.#open.at(-1);
     if (container !== undefined && Array.isArray(container.value)) container.value[container.value.length - 1] = text;
@@ -248,7 +248,7 @@ export class PartialJson {
   }
 }
 
-/** The JSON value that a text spells although it may end anywhere; undefined where it spells none. */
+/** Returns the JSON value of a text that may end anywhere; undefined if there is none. */
 export function readPartialJson(text: string): JsonValue | undefined {
   checkText(text, "readPartialJson()", "JSON text");
   const reader = new PartialJson();

@@ -1,4 +1,4 @@
-/** Makes an input fit its schema: as it is if it fits, else by defaults and repairs that lose nothing. */
+/** Makes an input match its schema: unchanged if it is valid, else by defaults and lossless repairs. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Repair } from "../../core/result.ts";
 import type { Validator } from "../compile-schema.ts";
@@ -7,15 +7,15 @@ import { RepairWalk } from "./repair-walk.ts";
 import { problemAt, typeName, type SchemaProblem } from "../schema-problem.ts";
 import { SchemaShapes } from "../schema-shape.ts";
 
-/** Which repairs an input is given. */
+/** Which repairs are made to an input. */
 export interface RepairOptions {
-  /** Leave out keys that the schema forbids, each with a report: right for reads, not for writes. */
+  /** Remove keys that the schema forbids, each with a report: suitable for reads, not for writes. */
   readonly dropUnknownKeys: boolean;
-  /** Repair text that spells another type, JSON inside text, near keys and enum members. @default true */
+  /** Repair text that spells another type, JSON inside text, and keys and enum values that are nearly right. @default true */
   readonly coerce?: boolean;
   /**
-   * Take the likely value of damaged JSON text where another is possible, or where only closing brackets are missing at its end: right
-   * for reads, never for writes. @default false
+   * Accept the likely value of damaged JSON text if another is possible, or if only closing brackets are missing at its end: suitable for
+   * reads, never for writes. @default false
    */
   readonly allowGuesses?: boolean;
 }
@@ -27,20 +27,19 @@ export type RepairOutcome =
 const NO_REPAIRS: readonly Repair[] = Object.freeze([]);
 
 /**
- * Fits a plain JSON input to a schema, strictly first.
+ * Makes a plain JSON input match a schema, validating strictly first.
  *
- * An input that fits and lacks no default comes back as the very same object. Else defaults of missing optional
- * properties are filled in, and only if the input is still wrong it is repaired: `"5"` → 5 and `"true"` → true
- * where the schema does not allow text, JSON text → object or array, enum members and keys that differ in case
- * or separators alone, forbidden keys dropped when the options say so. Never null to anything, a number to text,
- * or a value out of or into an array. Every change is listed, and nothing is changed unless the whole then
- * validates. The problems are those that the repairs would leave.
+ * An input that is valid and lacks no default is returned as the same object. Otherwise defaults of missing optional properties are added, and
+ * only if the input is still invalid it is repaired: `"5"` → 5 and `"true"` → true if the schema does not allow text, JSON text → object or
+ * array, enum values and keys that differ only in case or separators, and forbidden keys are removed if `options` allow it. An optional null
+ * that the schema does not allow is left out. Never converts a number to text, or moves a value out of or into an array. Every change is
+ * listed, and nothing is changed unless the whole input is then valid. The problems are those that remain after the repairs.
  */
 export function fitInput(input: JsonValue, validator: Validator, options: RepairOptions): RepairOutcome {
   return fitterOf(validator).fit(input, options);
 }
 
-/** One line for each default of the schema that breaks its own schema and is therefore never applied. */
+/** Returns one line for each default that violates its own schema and is therefore never applied. */
 export function defaultWarnings(validator: Validator): readonly string[] {
   return fitterOf(validator).planned.warnings;
 }
@@ -56,7 +55,7 @@ function fitterOf(validator: Validator): InputFitter {
   return fitter;
 }
 
-/** Fits inputs to the schema of one validator; what that needs is worked out once. */
+/** Repairs inputs for the schema of one validator; the preparation is done once. */
 export class InputFitter {
   readonly planned: PlannedDefaults;
   readonly #validator: Validator;
@@ -68,25 +67,25 @@ export class InputFitter {
     this.planned = planDefaults(this.#shapes);
   }
 
-  /** Whether the input is right as it is: it fits, and lacks no default. */
+  /** Whether the input needs no change: it is valid, and lacks no default. */
   accepts(input: JsonValue): input is JsonObject {
     const { plan } = this.planned;
     return isJsonObject(input) && (plan === undefined || !lacksDefault(plan, input)) && this.#validator.check(input);
   }
 
-  /** As `fitInput`. */
+  /** See `fitInput`. */
   fit(input: JsonValue, options: RepairOptions): RepairOutcome {
     return this.accepts(input) ? { ok: true, value: input, repairs: NO_REPAIRS } : this.refit(input, options);
   }
 
-  /** As `fit`, for an input that is not right as it is. */
+  /** Like `fit`, for an input that `accepts` has refused. */
   refit(input: JsonValue, options: RepairOptions): RepairOutcome {
     const { plan } = this.planned;
     const outcome = isJsonObject(input) && plan !== undefined && lacksDefault(plan, input) ? this.#accept(input, []) : undefined;
     return outcome ?? this.#repair(input, options);
   }
 
-  /** The value with defaults if it then fits, else without them; undefined if it fits neither way. */
+  /** Returns the value with defaults if it is then valid, else without them; undefined if it is invalid either way. */
   #accept(value: JsonObject, repairs: readonly Repair[]): RepairOutcome | undefined {
     const { plan } = this.planned;
     if (plan !== undefined) {
@@ -112,7 +111,7 @@ export class InputFitter {
   }
 }
 
-/** A value that came as JSON text which could not be taken: the reason says more than its type. */
+/** Adds to a problem why the JSON text in its place was not accepted, which says more than the wrong type. */
 function explained(problem: SchemaProblem, { unread }: RepairWalk): SchemaProblem {
   const reason = unread.size === 0 ? undefined : unread.get(problem.path);
   return reason === undefined ? problem : { ...problem, message: `${problem.message}; read as JSON: ${reason}` };

@@ -1,4 +1,4 @@
-/** One walk over a value and its schema that mends what a model gets wrong without changing what it means. */
+/** Walks over a value and its schema once, and repairs a model's mistakes without changing the meaning. */
 import { type JsonObject, type JsonValue, DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject, jsonPath } from "../../core/base/json.ts";
 import type { Repair } from "../../core/result.ts";
 import { coerceText, kindOf, nearestMember } from "./coerce.ts";
@@ -15,26 +15,26 @@ export interface WalkOptions {
   readonly allowGuesses: boolean;
 }
 
-/** Largest value that is repaired, in values of its tree; a larger one must fit as it is. */
+/** Largest value that is repaired, in values of its tree; a larger one must be valid as it is. */
 const MAX_NODES = 20_000;
-/** Steps of one walk; a value visited is one, and so are twenty steps of the validator. Some 200 ms in the worst case. */
+/** Maximum number of steps of one walk; a visited value is one, and so are twenty steps of the validator. About 200 ms in the worst case. */
 const MAX_STEPS = 100_000;
-/** Most steps of the search for a member of a union that drops fewer keys than the first that a value can be repaired to. */
+/** Maximum number of steps for finding a union member that drops fewer keys than the first one that the value can be repaired to. */
 const MAX_SEARCH_STEPS = 50_000;
 const VALIDATOR_STEPS = 20;
 const PROTO_NOTE = "left out: a key __proto__ could reach a prototype";
 const UNKNOWN_KEY = "the schema has no such key";
-/** Most text that is read as JSON in one walk, in UTF-16 units. */
+/** Maximum length of text that is read as JSON in one walk, in UTF-16 units. */
 const MAX_TEXT = 1024 * 1024;
 
 /**
- * Repairs one input. The result is a proposal: only the validator says whether it fits.
+ * Repairs one input. The result is a proposal: only the validator decides whether it is valid.
  *
- * Bounded by its budget, not by the input: when that is spent, the rest is left as it came.
+ * Limited by its budget, not by the input: once it is used up, the rest is left unchanged.
  */
 export class RepairWalk {
   readonly repairs: Repair[] = [];
-  /** By `$` path, why a text that looks like JSON was not taken. */
+  /** Why a text that looks like JSON was not accepted, by `$` path. */
   readonly unread = new Map<string, string>();
   readonly #shapes: SchemaShapes;
   readonly #options: WalkOptions;
@@ -50,13 +50,13 @@ export class RepairWalk {
     this.#options = options;
   }
 
-  /** Reads an input that came as JSON text, one time only: text inside the text stays text. */
+  /** Reads an input that is JSON text, but only once: text inside the text stays text. */
   readWhole(input: JsonValue): JsonValue {
     const read = typeof input === "string" && this.#options.coerce ? this.#readText(input, ["object"]) : undefined;
     return read ?? input;
   }
 
-  /** A frozen repaired copy, or the very same value where there is nothing to repair. */
+  /** Returns a frozen repaired copy, or the same value if there is nothing to repair. */
   walk(input: JsonValue): JsonValue {
     return countNodes(input, MAX_NODES) > MAX_NODES ? input : this.#repair(this.#shapes.root, input);
   }
@@ -160,10 +160,10 @@ export class RepairWalk {
       changed ||= name !== key || repaired !== value;
       members.push([name, repaired]);
     }
-    return changed ? Object.freeze(Object.fromEntries(members)) : object; // defines own properties, __proto__ too
+    return changed ? Object.freeze(Object.fromEntries(members)) : object; // defines own properties, even __proto__
   }
 
-  /** Strict modes of providers make a model write every key: null is then how it leaves one out. */
+  /** Whether null means that the key is left out: strict modes of providers make a model write every key. */
   #standsForNothing(shape: SchemaShape, name: string): boolean {
     if (!this.#options.coerce || shape.required.has(name)) return false;
     const schema = shape.properties.get(name);
@@ -178,8 +178,8 @@ export class RepairWalk {
   }
 
   /**
-   * Unknown keys that are a missing property but for case and separators, one for one. Only where that cures
-   * something: the property is required, or the unknown key is forbidden.
+   * Maps unknown keys to missing properties that differ only in case and separators, one to one. Only if that fixes a problem: the property is
+   * required, or the unknown key is forbidden.
    */
   #renames(shape: SchemaShape, object: JsonObject): ReadonlyMap<string, string> | undefined {
     let found: Map<string, string | undefined> | undefined;
@@ -202,8 +202,8 @@ export class RepairWalk {
   }
 
   /**
-   * The value as the first member of a union that it can be repaired to without a key being dropped, else as the one that drops fewest;
-   * members that take text come last.
+   * Returns the value repaired to the first member of a union that needs no key dropped, else to the one that drops the fewest; members that
+   * accept text come last.
    */
   #chooseMember(members: readonly JsonValue[], value: JsonValue): JsonValue {
     for (const member of members) {
@@ -221,7 +221,7 @@ export class RepairWalk {
         const repairs = this.repairs.splice(mark);
         if (best !== undefined) {
           this.#searchLeft -= stepsLeft - this.#stepsLeft;
-          this.#stepsLeft = stepsLeft; // what is left for the rest of the input does not depend on the search
+          this.#stepsLeft = stepsLeft; // the steps of the search are not charged to the rest of the input
         }
         const dropped = repairs.filter(({ note }) => note === UNKNOWN_KEY).length;
         if (!fits || (best !== undefined && best.dropped <= dropped)) continue;
