@@ -1,4 +1,4 @@
-/** Brings the made-up values of one object into agreement: dates in order, sums that are sums, a person's name and address alike. */
+/** Makes the generated values of one object consistent: dates in order, sums that add up, a name and email address of one person. */
 import { isJsonObject } from "../../core/base/json.ts";
 import { countLists, shareLists } from "./relations/lists.ts";
 import { ageOf, oneBody } from "./relations/bodies.ts";
@@ -13,7 +13,7 @@ import { onePlace } from "./relations/places.ts";
 import { addUp, limitRefund } from "./relations/sums.ts";
 import { type DrawnObject, type Relation, type Step, WholeObject } from "./whole-object.ts";
 
-/** In this order: what comes later builds on what was settled before. */
+/** In the order in which they are applied: later relations build on earlier ones. */
 const RELATIONS: readonly Relation[] = [
   differ,
   onePlace,
@@ -52,7 +52,7 @@ export function agree(drawn: DrawnObject): void {
   for (const step of steps) step(object);
 }
 
-/** The names of the properties, those of objects inside included. */
+/** Returns the names of the properties, including those of nested objects. */
 function keyOf({ entries }: DrawnObject): string {
   let key = "";
   for (const [name, value] of entries) {

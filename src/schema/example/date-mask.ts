@@ -1,8 +1,8 @@
-/** Dates and times in the spelling that a mask such as `DD/MM/YYYY` or `%Y-%m-%d %H:%M` shows. */
+/** Reads and writes dates and times by a mask such as `DD/MM/YYYY` or `%Y-%m-%d %H:%M`. */
 
 type Part = "year" | "shortYear" | "month" | "day" | "hour" | "minute" | "second" | "monthName";
 
-/** The parts of a date in their order, with the text between them unchanged. */
+/** The parts of a date in order, and the literal text between them. */
 export interface DateMask {
   readonly pieces: readonly (Part | { readonly text: string })[];
   readonly hasDay: boolean;
@@ -11,7 +11,7 @@ export interface DateMask {
 
 const TOKEN = "%[YymdHMSIB]|[Yy]{4}|[Yy]{2}|M{2,4}|mm|[Dd]{2}|[Hh]{2}|[Ss]{2}";
 const MASK = new RegExp(String.raw`(?<![A-Za-z%])(?:${TOKEN})(?:(?:[-/.:, ]|T|'T')?(?:${TOKEN})){0,5}(?:\.s{3})?Z?(?![A-Za-z%])`, "gu");
-/** One part of a date is a mask only where it is called a format. */
+/** A single part of a date counts as a mask only if the text calls it a format. */
 const ALONE = /\bformats? (?:of )?['"`(](DD|MM|HH|mm|dd)['"`)]|['"`(](DD|MM|HH|mm|dd)['"`)] format/u;
 const PIECE = new RegExp(`${TOKEN}|'T'|.`, "gu");
 const LETTERS: ReadonlyMap<string, string> = new Map([
@@ -35,7 +35,7 @@ const MONTH_NAMES = "January February March April May June July August September
 const MAX_KEPT = 500;
 const kept = new Map<string, DateMask>();
 
-/** The first mask in a text; undefined where it has none. */
+/** Returns the first mask in a text; undefined if there is none. */
 export function maskIn(text: string): DateMask | undefined {
   for (const [letters, mask] of LETTERS) if (text.includes(letters)) return dateMask(mask);
   const alone = ALONE.exec(text)
@@ -51,7 +51,7 @@ export function maskIn(text: string): DateMask | undefined {
   return undefined;
 }
 
-/** `2024-05-01`, `2024-05-01T10:00:00Z`, `20240501`, `10:30`: the mask of a date that is spelled so that only one can be meant. */
+/** Returns the mask of a date such as `2024-05-01`, `2024-05-01T10:00:00Z`, `20240501` or `10:30`, if its spelling is unambiguous. */
 export function maskOfDate(text: string): DateMask | undefined {
   const found = SPELLINGS.find(([pattern]) => pattern.test(text));
   if (found !== undefined) return dateMask(found[1]);
@@ -92,7 +92,7 @@ export function dateMask(mask: string): DateMask {
   return read;
 }
 
-/** `MM` are months, but minutes after the hours. */
+/** `MM` is the month, but after an hour the minute. */
 function partOf(token: string, isAfterHour: boolean): Part | undefined {
   const named = NAMED.get(token);
   if (named !== undefined || !/^[YyMmDdHhSs]{2,4}$/u.test(token)) return named;
@@ -112,7 +112,7 @@ function partOf(token: string, isAfterHour: boolean): Part | undefined {
   }
 }
 
-/** @param at milliseconds since 1970, of years with four digits */
+/** @param at milliseconds since 1970; the year must have four digits */
 export function writeDate({ pieces }: DateMask, at: number): string {
   const date = new Date(at);
   const two = (value: number): string => String(value).padStart(2, "0");
@@ -132,7 +132,7 @@ export function writeDate({ pieces }: DateMask, at: number): string {
 
 const WIDTH: Readonly<Partial<Record<Part, number>>> = { year: 4, shortYear: 2, month: 2, day: 2, hour: 2, minute: 2, second: 2 };
 
-/** Undefined for a text that is not spelled so. */
+/** Parses a date to milliseconds since 1970; undefined if the text does not match the mask. */
 export function readDate({ pieces }: DateMask, text: string): number | undefined {
   const read: Partial<Record<Part, number>> = {};
   let at = 0;

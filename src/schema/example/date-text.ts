@@ -1,22 +1,22 @@
-/** Reads and writes the dates in examples, in the spellings they have there. */
+/** Reads and writes the dates in examples, in the spellings used there. */
 import type { JsonValue } from "../../core/base/json.ts";
 
 interface ReadDate {
   /** Milliseconds since 1970; for a time of day, since midnight. */
   readonly at: number;
-  /** A time of day, without a date. */
+  /** Whether it is a time of day, without a date. */
   readonly isTime: boolean;
-  /** It tells more than the day. */
+  /** Whether it is more precise than a day. */
   readonly hasTime: boolean;
 }
 
 const DATE = /^(\d{4}-\d\d-\d\d)(?:([T ])(\d\d:\d\d)(:\d\d)?(\.\d+)?(Z|[+-]\d\d:\d\d)?)?$/u;
 const TIME = /^(\d\d):(\d\d)(:\d\d)?(Z)?$/u;
 const DAY = 86_400_000;
-/** Of the years up to 9999. */
+/** Length of an ISO date with a year up to 9999. */
 const LONGEST_ISO = 24;
 
-/** Undefined for what is neither a date nor a time of day as ISO 8601 spells them. */
+/** Parses a date or time of day in ISO 8601; undefined for anything else. */
 export function dateOf(value: JsonValue | undefined): ReadDate | undefined {
   if (typeof value !== "string" || value.length > 40) return undefined;
   const time = TIME.exec(value);
@@ -27,7 +27,7 @@ export function dateOf(value: JsonValue | undefined): ReadDate | undefined {
   return Number.isNaN(at) ? undefined : { at, isTime: false, hasTime: date[3] !== undefined };
 }
 
-/** The moment in the spelling of another date. */
+/** Writes a moment in the spelling of another date. */
 export function dateTextLike(model: JsonValue | undefined, at: number): string {
   const text = String(model);
   const time = TIME.exec(text);
@@ -47,13 +47,13 @@ export function dateTextLike(model: JsonValue | undefined, at: number): string {
   return `${iso.slice(0, 10)}${found[2] ?? "T"}${iso.slice(11, 16)}${found[4] === undefined ? "" : ":00"}${zone ?? ""}`;
 }
 
-/** The day of a date; undefined for a time of day and for what is not a date. */
+/** Returns the day of a date; undefined for a time of day and for anything else. */
 export function dayOf(value: JsonValue | undefined): string | undefined {
   const date = dateOf(value);
   return date === undefined || date.isTime ? undefined : String(value).slice(0, 10);
 }
 
-/** The date on a day from one to another, its time and spelling kept. */
+/** Moves a date to a day from `from` to `to`, keeping its time and spelling. */
 export function onDays(text: string, { from, to }: { readonly from: string; readonly to: string }): string {
   const date = dateOf(text);
   const [first, last] = [Date.parse(from), Date.parse(to)];

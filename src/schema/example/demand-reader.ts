@@ -1,4 +1,4 @@
-/** Reads what a schema demands of one value: references followed, branches chosen. */
+/** Reads what a schema requires of one value: follows references and chooses branches. */
 import { type SchemaNode, type SchemaResource, TYPE_BITS, type RawSchema } from "../compiled-schema.ts";
 import { dialectNamed } from "../references/dialects.ts";
 import { RECURSIVE_ANCHOR } from "../keywords/reference-keywords.ts";
@@ -6,44 +6,44 @@ import type { CompiledDocument } from "../schema-compiler.ts";
 import { own } from "../../core/base/own.ts";
 import { Demand, type Part, asObject } from "./demand.ts";
 
-/** How the branches of a schema are chosen this time. */
+/** How the branches of a schema are chosen in one reading. */
 export interface Choosing {
-  /** Which of the ways; each next one chooses otherwise. From 0. */
+  /** Number of the attempt, from 0; each attempt chooses differently. */
   readonly attempt: number;
-  /** Where to begin, so that not all examples take the first branch. Integer ≥ 0. */
+  /** Offset of the first choice, so that not all examples take the first branch. Integer ≥ 0. */
   readonly start: number;
-  /** The smallest branch is wanted. */
+  /** Whether the smallest branch is preferred. */
   readonly lean: boolean;
 }
 
-/** Most subschemas that are read for one value. */
+/** Maximum number of subschemas read for one value. */
 const MAX_VISITS = 2_000;
 const LISTED = ["allOf", "anyOf", "oneOf"];
 
 export class DemandReader {
-  /** How many subschemas were read so far. */
+  /** Number of subschemas read so far. */
   visits = 0;
   readonly #document: CompiledDocument;
-  /** Of single subschemas that leave no choice. */
+  /** Demands of single subschemas that leave no choice. */
   readonly #known = new Map<SchemaNode, Demand>();
 
   constructor(document: CompiledDocument) {
     this.#document = document;
   }
 
-  /** The subschema that a keyword holds; undefined where it asks nothing. */
+  /** Returns the subschema of a keyword; undefined if it requires nothing. */
   part(raw: unknown): Part | undefined {
     if (raw === false) return false;
-    return typeof raw === "object" && raw !== null ? this.#document.nodes.get(raw as RawSchema) : undefined; // only looked up
+    return typeof raw === "object" && raw !== null ? this.#document.nodes.get(raw as RawSchema) : undefined; // only used as a key
   }
 
-  /** The demand of a single subschema that leaves no choice, where it was read before. */
+  /** Returns the cached demand of a single subschema that leaves no choice. */
   known(parts: readonly Part[]): Demand | undefined {
     const [first] = parts;
     return parts.length === 1 && first !== undefined && first !== false ? this.#known.get(first) : undefined;
   }
 
-  /** Undefined where nothing fits. */
+  /** Returns the combined demand of the parts; undefined if no value can match. */
   read(parts: readonly Part[], choosing: Choosing): Demand | undefined {
     const [first] = parts;
     const single = parts.length === 1 && first !== undefined && first !== false ? first : undefined;
@@ -69,7 +69,7 @@ class Reading {
     this.#choosing = choosing;
   }
 
-  /** False where nothing fits. */
+  /** Adds a subschema to the demand. False if no value can match. */
   visit(node: SchemaNode): boolean {
     if (this.#seen.has(node)) return true;
     if (this.#seen.size >= MAX_VISITS) return false;
@@ -82,7 +82,7 @@ class Reading {
     return hidesSiblings || (this.#visitBranches(raw) && this.#visitConditions(raw) && this.#visitDependent(raw) && this.#refuse(raw));
   }
 
-  /** The targets of a subschema's references. */
+  /** Returns the targets of a subschema's references. */
   #targets(node: SchemaNode): readonly SchemaNode[] {
     const { raw } = node;
     const isDynamic = Object.hasOwn(raw, "$dynamicRef") || Object.hasOwn(raw, "$recursiveRef");
@@ -118,7 +118,7 @@ class Reading {
     return part === undefined || (part !== false && this.visit(part));
   }
 
-  /** Branches that are null come last, or first where little is wanted. */
+  /** Chooses a branch. Branches for null come last, or first if the smallest is preferred. */
   #chosen(branches: readonly unknown[]): unknown {
     const allowed = branches.filter((branch) => branch !== false);
     const isNull = (branch: unknown): boolean => own(asObject(branch), "type") === "null" || own(asObject(branch), "const") === null;
@@ -152,7 +152,7 @@ class Reading {
     return true;
   }
 
-  /** Takes from a `not` what it says plainly; the rest is for the check. */
+  /** Adds the simple cases of a `not` to the demand; the rest is left to the check of the value. */
   #refuse(raw: RawSchema): boolean {
     const refused = own(raw, "not");
     if (refused === undefined) return true;
@@ -172,7 +172,7 @@ class Reading {
   }
 }
 
-/** How much a branch probably brings: those that refer to others come last. */
+/** Estimates the size of a branch; branches with references count as the largest. */
 function weight(branch: unknown): number {
   const raw = asObject(branch);
   if (Object.hasOwn(raw, "$ref") || Object.hasOwn(raw, "$dynamicRef")) return 1_000;

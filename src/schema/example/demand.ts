@@ -1,32 +1,32 @@
-/** The demands on a value: everything that the subschemas for one place ask, put together. */
+/** The requirements for a value, combined from all subschemas of one place. */
 import { own } from "../../core/base/own.ts";
 import { type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { ANY_TYPE, type RawSchema, type SchemaNode, TYPE_BITS } from "../compiled-schema.ts";
 
-/** A subschema; `true` asks nothing and is left out, `false` allows nothing. */
+/** A subschema; `true` requires nothing and is left out, `false` allows nothing. */
 export type Part = SchemaNode | false;
 
-/** The rules of one subschema for the items of an array. */
+/** What one subschema requires of the items of an array. */
 export interface ItemRules {
   readonly prefix: readonly unknown[];
-  /** For the items after those; undefined = it says nothing of them. */
+  /** For the items after `prefix`; undefined = no requirement. */
   readonly rest: unknown;
 }
 
-/** The rules of one subschema for the properties of an object. */
+/** What one subschema requires of the properties of an object. */
 export interface PropertyRules {
   readonly properties: RawSchema;
   readonly patterns: RawSchema;
-  /** For all others; undefined = it says nothing of them. */
+  /** For all other properties; undefined = no requirement. */
   readonly additional: unknown;
 }
 
 export class Demand {
   types = ANY_TYPE;
-  /** Undefined = any value. */
+  /** undefined = any value. */
   choices: readonly JsonValue[] | undefined = undefined;
-  /** Values that the schema itself shows: examples, and the default. */
+  /** Values given in the schema: examples and the default. */
   readonly shown: JsonValue[] = [];
   minimum = -Infinity;
   maximum = Infinity;
@@ -50,16 +50,16 @@ export class Demand {
   readonly otherProperties: unknown[] = [];
   readonly propertyNames: unknown[] = [];
   readonly required = new Set<string>();
-  /** Names that are needed where this one is there. */
+  /** Names that are required if a property is present. */
   readonly needs = new Map<string, readonly string[]>();
-  /** Names that are better left out: they bring more rules. */
+  /** Names that are better left out, since they add more rules. */
   readonly avoided = new Set<string>();
-  /** Something cannot be put together with the rest, so a value has to be checked. */
+  /** Whether some requirements cannot be combined with the others, so that a value must be validated. */
   needsCheck = false;
-  /** Another attempt can choose otherwise. */
+  /** Whether another attempt can choose other branches. */
   choosing = false;
 
-  /** Adds the keywords of one subschema that say something of the value by themselves. */
+  /** Adds the keywords of one subschema that apply directly to the value. */
   add(raw: RawSchema): void {
     this.#addTypes(raw);
     this.#addShown(raw);
@@ -176,7 +176,7 @@ function numberOf(raw: RawSchema, keyword: string): number | undefined {
   return typeof value === "number" ? value : undefined;
 }
 
-/** A part of a schema, which is JSON. */
+/** Narrows a part of a schema to JSON. */
 function json(value: unknown): JsonValue {
   if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean") return value;
   const part: JsonValue | undefined = isJsonObject(value) ? value : Array.isArray(value) ? value : undefined;
@@ -191,5 +191,5 @@ export function typeBitOf(value: JsonValue): number {
   return isJsonArray(value) ? TYPE_BIT.array : TYPE_BIT.object;
 }
 
-/** As in `TYPE_BITS`; a number that is not whole has a bit of its own. */
+/** Bits as in `TYPE_BITS`, except that non-integer numbers have a bit of their own. */
 export const TYPE_BIT = { null: 1, boolean: 2, integer: 4, fraction: 8, string: 16, array: 32, object: 64 } as const;

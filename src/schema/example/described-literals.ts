@@ -1,9 +1,9 @@
-/** The literal values in a description, and what they are there for: alternatives, examples, the default. */
+/** Finds the literal values in a description, and their roles: choices, examples, the default. */
 
-/** One value as a description spells it. */
+/** One value as written in a description. */
 export interface Literal {
   readonly text: string;
-  /** It is in quotes, and so is a string. */
+  /** Whether it is in quotes, and thus a string. */
   readonly quoted: boolean;
 }
 
@@ -22,7 +22,7 @@ const FORMAT = /\b(?:formats?|formatted(?: as)?|pattern|the form)\b(?: is| of| a
 const OFFERED =
   /\b(?:one of(?: the)?(?: following)?(?: \w+)?|(?:accepted|acceptable|valid|allowed|possible|supported|available|permitted|known) (?:\w+ ){0,2}(?:are|is|include|includes)|(?:values|options|choices|types|modes) (?:are|include|can be|must be)|options|values|choices|enum|either|supports|(?:can|may|must|should|could) be(?: either| one of| set to)?|specify|use|set to)[\s:([{=,]*$/iu;
 
-/** The quoted words are names of other parameters. */
+/** Matches after quoted words that are names of other parameters. */
 const OF_OTHERS =
   /^,?\s(?:must|should|is|are|has to|have to|needs? to) (?:be )?(?:specified|provided|required|given|set|present|used)|^\s(?:parameters?|fields?|endpoint|operation|API)\b/iu;
 
@@ -30,7 +30,7 @@ interface Run {
   readonly literals: Literal[];
   readonly start: number;
   end: number;
-  /** Something between them says that one is to be chosen. */
+  /** Whether a word or mark between them, such as "or", says that one is to be chosen. */
   joinedByOr: boolean;
 }
 
@@ -38,7 +38,7 @@ interface Run {
 const GAP =
   /^\s?(?:\([^()]{0,60}\))?(?: (?:for|to) [^,;`'"]{1,40}?| means [^,;`'"]{1,30}?|\s?[-=:] ?[^,;|`'"]{1,30}?)?\s?(?:[,;/|\n]\s*(?:or|and)?|or|and)\s*(?:[a-z]{1,12} )?$/iu;
 
-/** @param text bounded by the caller */
+/** @param text limited in length by the caller */
 export function literalRuns(text: string): Literals {
   const choices: Literal[] = [];
   const examples: Literal[] = [];
@@ -87,7 +87,7 @@ function bareFallback(text: string): Literal | undefined {
 }
 
 const BARE_EXAMPLE = /\bi\.e\.[,:]?\s+|\be\.? ?g\b\.?[,:]?\s+|\bfor (?:example|instance)[,:]?\s+|\bexamples?\s?[:=]\s*|\bsuch as:?\s+/iu;
-/** An example ends where it is explained. */
+/** The explanation that ends an example. */
 const EXPLAINED = /\s(?:for|will|which|to|means|is|are|=|in|as|where|when|if|corresponds|represents|-)\s.*$/su;
 
 function bareExamples(text: string): readonly Literal[] {
@@ -114,7 +114,7 @@ const WHOLE_PAIR = /^["']?(\w{1,20})["']? or ["']?(\w{1,20})["']?\.?$/u;
 const IN_BRACKETS =
   /(?:types?|modes?|orders?|formats?|units?|directions?|sort(?:ing)?|status|gender|kind|methods?|scheme|level|style)\s*[([{](?:either )?\s*((?:[\w.+-]{1,20}\s*(?:\||,? or |\/)\s*)+[\w.+-]{1,20})\s*[)\]}]/u;
 const PIPED = /(?<![\w|])((?:[\w.+-]{1,24}\s?\|\s?){1,12}[\w.+-]{1,24})(?![\w|])/u;
-/** They qualify a value, and are none. */
+/** Words that qualify a value but are none. */
 const NOT_VALUES =
   /^(?:the|a|an|any|all|these|this|that|following|positive|negative|zero|empty|provided|unique|valid|used|between|integer|string|number|greater|less|both|none|by|in|to|from|with|via|for|and|or|you|it|values?|options?|more|other|here|set|not|no)$/iu;
 
@@ -137,7 +137,7 @@ function bareChoices(text: string): readonly Literal[] {
   return isList ? items.map(bare) : [];
 }
 
-/** The parts of "a, b or c", without the texts in brackets. */
+/** Returns the parts of "a, b or c", without texts in parentheses. */
 function itemsOf(list: string): readonly string[] {
   return list
     .replaceAll(/\([^()]*\)/gu, "")

@@ -1,9 +1,9 @@
-/** The bounds of a number, as a description says them. */
+/** Reads the bounds of a number from a description. */
 
 export interface ToldBounds {
   readonly minimum: number;
   readonly maximum: number;
-  /** The least itself is excluded. */
+  /** Whether the minimum itself is excluded. */
   readonly aboveMinimum: boolean;
 }
 
@@ -28,12 +28,12 @@ const MOST = new RegExp(
   "iu",
 );
 const BELOW = new RegExp(String.raw`\b(?:less|lower|smaller) than ${NUMBER}${ALONE}`, "iu");
-/** Bounds of a length are none of a value. */
+/** Words that mark the bounds of a length, which are not bounds of a value. */
 const OF_LENGTH = /\b(?:characters|letters|digits|chars|words|items|elements|bytes|ids)\b/iu;
 
 const UNBOUNDED: ToldBounds = { minimum: -Infinity, maximum: Infinity, aboveMinimum: false };
 
-/** @param text bounded by the caller */
+/** @param text limited in length by the caller */
 export function boundsIn(text: string): ToldBounds {
   if (
     !/\d|positive|negative/iu.test(text) ||
@@ -57,7 +57,7 @@ export function boundsIn(text: string): ToldBounds {
   return { minimum: least ?? -Infinity, maximum: most ?? Infinity, aboveMinimum: isAbove };
 }
 
-/** "the 2017-2018 season" */
+/** True for two years of a season, such as "the 2017-2018 season". */
 function isYears(low: number, high: number): boolean {
   return low > 1_900 && high < 2_100 && high - low < 3;
 }

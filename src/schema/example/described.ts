@@ -1,4 +1,4 @@
-/** Reads the values in a description: alternatives, examples, the default, bounds, how dates are spelled, and what the value is called. */
+/** Reads a description: choices, examples, the default, bounds, the format of dates, and the noun for the value. */
 import { words as setOfWords } from "../../core/base/wording.ts";
 import { type DateMask, dateMask, maskIn } from "./date-mask.ts";
 import { type Literal, literalRuns } from "./described-literals.ts";
@@ -7,24 +7,24 @@ import { nameWords } from "./name-words.ts";
 
 /** The facts that a description states. */
 export interface Described {
-  /** All values. */
+  /** All allowed values. */
   readonly choices: readonly Literal[];
   readonly examples: readonly Literal[];
-  /** The value where none is given. */
+  /** The default value. */
   readonly fallback: Literal | undefined;
   readonly bounds: ToldBounds;
   readonly mask: DateMask | undefined;
-  /** Several values in one text, with this between them. */
+  /** The separator of several values in one string. */
   readonly separator: string | undefined;
-  /** The type of the value, where the schema has none. */
+  /** The type of the value, used if the schema has none. */
   readonly type: "boolean" | "number" | "array" | undefined;
-  /** The noun it opens with, as a name: `currency_code` for "The ISO currency code to convert from"; `""` where it says nothing. */
+  /** The noun that the description begins with, as a name: `currency_code` for "The ISO currency code to convert from"; `""` if there is none. */
   readonly head: string;
-  /** Of a number: `celsius`, `minutes`; `""` for none. */
+  /** The unit of a number: `celsius`, `minutes`; `""` if there is none. */
   readonly unit: string;
 }
 
-/** Only so much of a description is read. */
+/** Maximum number of characters of a description that are read. */
 const MAX_LENGTH = 600;
 const MAX_KEPT = 20_000;
 const kept = new Map<string, Described>();
@@ -123,29 +123,29 @@ function unitIn(text: string): string {
 }
 
 const MAX_HEAD_WORDS = 7;
-/** Words before the noun that a description is about. */
+/** Words to skip before the noun of a description. */
 const OPENING = setOfWords(
   "the a an optional required your their its this that user's users specific specified given desired particular valid unique enter specify specifies provide by sets set represents contains input full exact current requested filtering single",
 );
-/** A description that begins so tells what a tool does with the value, and not what it is. */
+/** First words of a description that says what a tool does with the value, not what the value is. */
 const DOING = setOfWords(
   "get gets return returns show shows fetch retrieve retrieves display displays list lists limit limits exclude excludes include includes only allows allow use uses used add adds make makes if when determines indicates controls defines whether",
 );
-/** The words after these tell how the value is used. */
+/** Words that end the noun: after them, the description says how the value is used. */
 const CLOSING = setOfWords(
   "for to in which that where when whose with from on at used as is are was being using until after before during and or if so must should can will may between than about via into under per against formatted representing identifying indicating specifying containing associated related corresponding belonging describing denoting such",
 );
-/** Words that say nothing without the noun after "of". */
+/** Words that mean little without the noun after "of". */
 const OF_WORDS = setOfWords(
   "name names title code codes id ids identifier number symbol type address url date time value price amount abbreviation list array part format username language currency unit text kind",
 );
 const QUALITIES =
   /^(?:\d+|two|three|2|3|letter|character|digit|alpha|iso|numeric|short|official|english|first|second|third|new|old|original)$/u;
 
-/** "The country, specified as a 2-letter country code": the form is what counts. */
+/** Matches "The country, specified as a 2-letter country code": the stated form counts. */
 const FORM_TOLD = /\b(?:specified|given|expressed|provided|entered|written|represented) as (?:an? |the )(?=[^.,]{0,40}\bcode\b)/iu;
 
-/** The noun a description opens with, as a name. */
+/** Returns the noun that a description begins with, as a name. */
 function headOf(text: string): string {
   const [sentence = ""] = text.trim().split(/[.:;(\n[{]|,\s|\s-\s|--|\be\.?g\b/u, 1);
   const all = nameWords(sentence.replaceAll(/[`'"*]/gu, "").replaceAll(/\b([Ee])-mail/gu, "$1mail"));

@@ -1,4 +1,4 @@
-/** Arrays: how many items, and what each has to be. */
+/** Draws arrays: the number of items, and each item. */
 import { type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { dateOf, dateTextLike, dayOf } from "./date-text.ts";
@@ -8,10 +8,10 @@ import { Given, type Subject, isListOf, isOfOnePerson } from "./given.ts";
 import { ownId } from "./own-ids.ts";
 import { singular } from "./name-words.ts";
 
-/** Longest array that is made. */
+/** Maximum length of an array. */
 const MAX_LENGTH = 10_000;
 const TRIES_FOR_ANOTHER = 10;
-/** Strings repeat only where there are few. */
+/** Fewer tries for strings that need not be unique: they repeat only if there are few values. */
 const TRIES_FOR_OTHER_TEXT = 3;
 
 export function drawArray(
@@ -30,7 +30,7 @@ export function drawArray(
 interface Listing {
   readonly drawing: Drawing;
   readonly manner: Manner;
-  /** The subject, where this is its list. */
+  /** The subject, if this is its list. */
   readonly list: Subject | undefined;
 }
 
@@ -56,7 +56,7 @@ function drawItems(demand: Demand, place: Place, { drawing, manner, list }: List
     });
     if (item === undefined) break;
     const id = drawing.facts === undefined || !isJsonObject(item) ? undefined : ownId(item, singular(place.name), drawing.subject);
-    if (id !== undefined && ids.has(id) && items.length >= demand.minItems) continue; // one thing is in a list once
+    if (id !== undefined && ids.has(id) && items.length >= demand.minItems) continue; // an object with the same id is in a list only once
     if (id !== undefined) ids.add(id);
     items.push(item);
   }
@@ -64,11 +64,11 @@ function drawItems(demand: Demand, place: Place, { drawing, manner, list }: List
   return DAILY.test(place.name) && !demand.unique ? dayByDay(items, demand, drawing) : items;
 }
 
-/** Lists with one item for each day. */
+/** Names of lists with one item per day. */
 const DAILY = /(?:forecast|daily|days)s?$/iu;
 const MAX_DAYS = 31;
 
-/** Items with a date each tell of days in a row. */
+/** If the items have a date each, sets them to consecutive days. */
 function dayByDay(items: readonly JsonValue[], demand: Demand, drawing: Drawing): JsonValue[] {
   const first = items[0];
   const key = isJsonObject(first) ? Object.keys(first).find((name) => dayOf(first[name]) !== undefined) : undefined;
@@ -113,7 +113,7 @@ function itemParts({ itemRules, otherItems }: Demand, index: number, drawing: Dr
   return schemas.map((schema) => drawing.part(schema)).filter((part) => part !== undefined);
 }
 
-/** Where each item stands: those of the subject's list have the given values of its items. */
+/** Returns the place of each item. Items of the subject's list get the given values of its records. */
 function itemPlace(demand: Demand, place: Place, list: Subject | undefined): (index: number) => Place {
   const inner: Place = {
     ...place,
@@ -130,7 +130,7 @@ function itemPlace(demand: Demand, place: Place, list: Subject | undefined): (in
   };
 }
 
-/** The given values of the items of the subject's list: not those of the list. */
+/** Returns the given values that apply to the items of the subject's list, without those of the list itself. */
 function itemsGiven({ values }: Given, { ofList = {}, isOfPeople = false, named = {} }: Subject): Given {
   const own: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(values))
@@ -145,7 +145,7 @@ interface Item {
   readonly place: Place;
   readonly drawing: Drawing;
   readonly index: number;
-  /** The items before it that it should differ from. */
+  /** Canonical texts of the items that this one should differ from. */
   readonly seen: Set<string>;
 }
 

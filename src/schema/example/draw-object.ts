@@ -1,4 +1,4 @@
-/** Objects: which properties, and what each has to be. */
+/** Draws objects: their property names, and each property. */
 import type { JsonValue } from "../../core/base/json.ts";
 import { agree } from "./agree.ts";
 import { own } from "../../core/base/own.ts";
@@ -10,25 +10,25 @@ import { patternText } from "./pattern-text.ts";
 import type { RandomStream } from "./random-stream.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
-/** Most properties that are made up to reach `minProperties`. */
+/** Maximum number of properties that are added to reach `minProperties`. */
 const MAX_MADE_UP = 1_000;
 const PATTERNS_PER_DRAW = 16;
-/** Most properties that need not be there, by depth. */
+/** Maximum number of optional properties, by depth. */
 const MAX_OPTIONAL = [40, 24, 12, 6];
 
 interface Object {
   readonly demand: Demand;
   readonly plan: ObjectPlan;
-  /** Its random numbers and given values are those of the thing, once its id is known. */
+  /** Once the object's id is known, its random numbers and given values are those of the thing with this id. */
   place: Place;
   readonly drawing: Drawing;
   readonly manner: Manner;
   readonly entries: Map<string, JsonValue>;
-  /** Its own id, drawn before all else. */
+  /** The object's own id, drawn before everything else. */
   id: { readonly name: string; readonly value: JsonValue } | undefined;
 }
 
-/** Undefined where a property that must be there cannot be made. */
+/** Returns undefined if a required property cannot be drawn. */
 export function drawObject(
   demand: Demand,
   place: Place,
@@ -51,7 +51,7 @@ export function drawObject(
   return Object.fromEntries(object.entries);
 }
 
-/** Draws the id of the object first: what else is made up of the thing follows from it, and what is known of the thing is given. */
+/** Draws the object's id first: it seeds the other values, and the known values of the thing with this id are used as given ones. */
 function identify(object: Object, names: readonly string[]): void {
   const { place, drawing } = object;
   const { facts, subject } = drawing;
@@ -98,7 +98,7 @@ function agreeing(object: Object): void {
   });
 }
 
-/** The names, and those that are needed because of them. */
+/** Returns the names and all that are required if they are present. */
 function closure(names: Iterable<string>, { needs }: Demand): Set<string> {
   const all = new Set<string>();
   const open = [...names];
@@ -112,14 +112,14 @@ function closure(names: Iterable<string>, { needs }: Demand): Set<string> {
 
 const PLANS = new WeakMap<Demand, ObjectPlan>();
 
-/** The facts about the objects of one demand that are the same for each of them. */
+/** The properties of a demand that are the same for every object drawn from it. */
 class ObjectPlan {
-  /** The required names, and those that are needed because of them. */
+  /** The required names, and those that are required because of them. */
   readonly required: ReadonlySet<string>;
   readonly declared: ReadonlySet<string>;
-  /** The declared names as one text: equal for objects of one kind. */
+  /** The declared names as one string, equal for objects of the same kind. */
   readonly properties: string;
-  /** By how many more than the required ones there is room for. */
+  /** Cached names, by the number of optional properties that are allowed. */
   readonly names = new Map<number, readonly string[]>();
   readonly #demand: Demand;
   readonly #parts = new Map<string, readonly Part[] | undefined>();
@@ -131,7 +131,7 @@ class ObjectPlan {
     this.properties = JSON.stringify([...this.declared].sort());
   }
 
-  /** The subschemas for a property; undefined where it may not be there. */
+  /** Returns the subschemas of a property; undefined if the property is not allowed. */
   parts(name: string, drawing: Drawing): readonly Part[] | undefined {
     const known = this.#parts.get(name);
     if (known !== undefined) return known;
@@ -141,7 +141,7 @@ class ObjectPlan {
   }
 }
 
-/** Those that must be there, and as many others as there is room for, in the order of the schema. */
+/** Returns the required names and as many optional ones as allowed, in the order of the schema. */
 function namesFor(object: Object): readonly string[] {
   const { demand, plan, place, manner } = object;
   const room = manner.lean ? 0 : Math.max(0, Math.min(MAX_OPTIONAL[place.depth] ?? 3, demand.maxProperties - plan.required.size));
@@ -204,7 +204,7 @@ function valueFor({ place, drawing, entries }: Object, { name, parts, random }: 
   return drawing.draw(parts, at);
 }
 
-/** Sets the value that leads to a next page to one that says there is none; false where it has no such value. */
+/** Sets the property that leads to the next page to an empty value; false if no empty value is allowed. */
 function endPage({ demand, drawing, entries }: Object, name: string, parts: readonly Part[]): boolean {
   for (const value of [null, "", 0]) {
     if (value !== null && !demand.required.has(name)) break;
@@ -215,7 +215,7 @@ function endPage({ demand, drawing, entries }: Object, name: string, parts: read
   return false;
 }
 
-/** Undefined where the property may not be there. */
+/** Returns undefined if the property is not allowed. */
 function propertyParts({ propertyRules, otherProperties }: Demand, name: string, drawing: Drawing): readonly Part[] | undefined {
   const schemas: unknown[] = [];
   let isCovered = false;
@@ -237,7 +237,7 @@ function propertyParts({ propertyRules, otherProperties }: Demand, name: string,
   return parts.includes(false) ? undefined : parts;
 }
 
-/** Adds properties that the schema does not name: as many as must be there, and two to a map that would be empty. */
+/** Adds properties that the schema does not name: as many as required, and two to a map that would be empty. */
 function addMadeUp(object: Object): void {
   const { demand, plan, place, manner, entries } = object;
   const isOpen = plan.declared.size === 0 && demand.required.size === 0 && !manner.lean;
@@ -251,7 +251,7 @@ function addMadeUp(object: Object): void {
   }
 }
 
-/** An answer of any shape repeats what was given. */
+/** Copies the given values into an answer without declared properties. */
 function echo({ demand, plan, place, drawing, entries }: Object): void {
   for (const [name, value] of Object.entries(place.given.values)) {
     const parts = plan.parts(name, drawing);

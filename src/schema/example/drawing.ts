@@ -1,4 +1,4 @@
-/** The state that the parts that draw values share. */
+/** The context that the functions which draw values share. */
 import type { JsonValue } from "../../core/base/json.ts";
 import type { SchemaNode } from "../compiled-schema.ts";
 import type { Part } from "./demand.ts";
@@ -6,35 +6,35 @@ import type { Described } from "./described.ts";
 import type { Given, Subject } from "./given.ts";
 import type { RandomStream } from "./random-stream.ts";
 
-/** Where a value stands. */
+/** The place of a value. */
 export interface Place {
-  /** Of the property, or of the list that it is an item of; `""` for the whole. */
+  /** Name of the property, or of the array that the value is an item of; `""` for the root. */
   readonly name: string;
-  /** The name of the object that it is a property of; `""` for none. */
+  /** Name of the object that the property belongs to; `""` if there is none. */
   readonly whose: string;
   readonly depth: number;
-  /** The description of the array that it is an item of; `""` elsewhere. */
+  /** Description of the array that the value is an item of; else `""`. */
   readonly hint: string;
   readonly random: RandomStream;
   readonly given: Given;
-  /** The given values speak of this object. */
+  /** Whether the given values describe this object. */
   readonly isSubject: boolean;
-  /** The object that the property belongs to; undefined = none. */
+  /** Whether the property belongs to the subject or to another object; undefined = to none. */
   readonly owner: "subject" | "other" | undefined;
   readonly trail: Trail | undefined;
-  /** The name or title of the object that it is a property of, where it is known already. */
+  /** Name or title of the object that the property belongs to, if it is known already. */
   readonly called?: string | undefined;
-  /** The nearest object around it that has an id. */
+  /** The nearest enclosing object with an id. */
   readonly kin?: Kin | undefined;
 }
 
-/** An object with an id: those of the same properties inside of it are other things of its kind. */
+/** An object with an id. Nested objects with the same properties are other things of its kind. */
 export interface Kin {
   readonly properties: string;
   readonly idName: string;
 }
 
-/** The subschemas on the way down to a place. */
+/** The subschemas on the path from the root to a place. */
 export interface Trail {
   readonly parts: readonly Part[];
   readonly outer: Trail | undefined;
@@ -43,25 +43,25 @@ export interface Trail {
 export interface Drawing {
   readonly maxItems: number;
   readonly subject: Subject | undefined;
-  /** Decides what is made up of a thing with an id: equal ids, equal facts. Undefined = as of any other object. */
+  /** Seeds the values of objects with an id: equal ids, equal values. undefined = ids have no effect. */
   readonly facts: RandomStream | undefined;
-  /** A value that fits, or one that was the best there is; undefined for none. */
+  /** Returns a value that matches, else the best one found; undefined if there is none. */
   draw(parts: readonly Part[], place: Place): JsonValue | undefined;
-  /** The subschema that a keyword holds; undefined where it asks nothing. */
+  /** Returns the subschema of a keyword; undefined if it requires nothing. */
   part(raw: unknown): Part | undefined;
-  /** The facts that the descriptions of a place state; undefined for none. */
+  /** Returns what the descriptions of a place state; undefined if there are none. */
   told(parts: readonly Part[]): Described | undefined;
   fits(part: Part, value: JsonValue): boolean;
-  /** Whether a pattern matches a name; false where the steps for patterns are used up. */
+  /** Whether a pattern matches a name; false if the steps for patterns are used up. */
   matches(pattern: string, name: string): boolean;
-  /** Charges for work that is not drawing: one unit is some microseconds. */
+  /** Charges for work other than drawing; one unit is some microseconds. */
   spend(work: number): void;
 }
 
-/** How one value is drawn this time. */
+/** How one value is drawn in one attempt. */
 export interface Manner {
   readonly attempt: number;
-  /** Only what must be there. */
+  /** Whether only required parts are drawn. */
   readonly lean: boolean;
 }
 

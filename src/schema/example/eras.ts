@@ -1,7 +1,7 @@
-/** When things of a name take place: births long ago, what was done in the past, what is planned ahead. The present of all examples is the first day of 2026. */
+/** Assigns an era to dates by their names: births long ago, past actions, future plans. The present of all examples is the first day of 2026. */
 import type { RandomStream } from "./random-stream.ts";
 
-/** The year that examples call this one. */
+/** The current year in examples. */
 export const THIS_YEAR = 2026;
 
 const BIRTH = /(?:^|_)(?:birth|born|dob|birthday|birthdate)(?=_|$)/u;
@@ -18,7 +18,7 @@ export function eraOf(joined: string): Era | undefined {
   return PAST.test(joined) ? "past" : undefined;
 }
 
-/** A date that begins with its year, moved to a year of the era; other texts stay. */
+/** Moves a date that begins with its year to a year of the era; other texts stay unchanged. */
 export function inEra(text: string, era: Era, random: RandomStream): string {
   if (!/^20\d\d-\d\d/u.test(text)) return text;
   const year = era === "birth" ? random.integer(1_960, 2_004) : era === "past" ? random.integer(THIS_YEAR - 2, THIS_YEAR - 1) : THIS_YEAR;

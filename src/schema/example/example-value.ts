@@ -1,4 +1,4 @@
-/** Plausible values that fit a schema, without a model: what a tool might have answered. */
+/** Generates plausible values that match a schema, without a model: what a tool might have answered. */
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
@@ -15,36 +15,36 @@ import { topicOf } from "./topics.ts";
 import { type Budget, ValueDrawer, newBudget } from "./value-drawer.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
-/** How one value is made up. */
+/** How one value is generated. */
 export interface ExampleOptions {
-  /** Decides the value: equal numbers, equal value. One is drawn. */
+  /** Determines the value: the same number gives the same value. One number is drawn. */
   readonly random: Random;
-  /** The name of the value, as a hint. @default none */
+  /** Name of the value, as a hint. @default none */
   readonly name?: string;
-  /** Values that are taken over by properties of the same name, where they fit. @default none */
+  /** Values for properties of the same name, if they match the schema. @default none */
   readonly given?: JsonObject;
-  /** Values that are taken over where `given` has none of the name: read once for each object, which must not be changed afterwards. @default none */
+  /** Fallbacks for names that `given` does not have. Read once per object, which must not be changed afterwards. @default none */
   readonly usual?: JsonObject;
-  /** The thing that `given` describes, and the things of its kind that a list of them begins with. @default nothing that has a name */
+  /** The thing that `given` describes, and the first items of a list of such things. @default none */
   readonly subject?: Subject;
   /**
-   * Objects with an id get the same facts wherever that id is in values that are drawn with this number.
+   * Objects with the same id get the same values in all examples with this seed.
    *
-   * @default an id decides nothing
+   * @default ids have no effect
    */
   readonly factsSeed?: number;
-  /** The purpose of the values, such as the name and description of a tool: texts are written about it. @default nothing */
+  /** The purpose of the value, such as the name and description of a tool; strings are about it. @default none */
   readonly about?: string;
-  /** Deeper than this only what must be there is made. @default 6 */
+  /** Below this depth, only required parts are generated. @default 6 */
   readonly maxDepth?: number;
-  /** Longest list that need not be longer. @default 3 */
+  /** Maximum length of an array, unless the schema requires more. @default 3 */
   readonly maxItems?: number;
 }
 
-/** A value that was made up, and whether it keeps to its schema. */
+/** A generated value, and whether it matches its schema. */
 export interface Example {
   readonly value: JsonValue;
-  /** False where no value was found that fits: the schema allows none, or it asks for more than is tried. */
+  /** False if no matching value was found: the schema allows none, or the search was given up. */
   readonly valid: boolean;
 }
 
@@ -60,18 +60,18 @@ const OPTIONS: OptionNames<ExampleOptions> = {
   maxItems: "number",
 };
 const MAX_ATTEMPTS = 6;
-/** The last values to try for schemas that only say what a value is not. */
+/** Values that are tried last, for schemas that only say what a value is not. */
 const LAST_RESORTS: readonly JsonValue[] = [{}, [], "", 0, null, true, false, 1.5, "example", [1], { name: "example" }, -1, 1_000_000];
 const NO_VALUES = new Given({});
 const plans = new WeakMap<object, ExamplePlan>();
 const usuals = new WeakMap<JsonObject, Given>();
 
 /**
- * A plausible value that fits the schema: the same on every machine for the same schema, options and random number.
+ * Returns a plausible value that matches the schema: the same on every machine for the same schema, options and random number.
  *
- * Properties get what their name, description and `format` suggest; examples and defaults of the schema go first. Properties that need
- * not be there mostly are, up to a bound. The schema may be untrusted: nothing of it is run, and texts, lists and tries are
- * bounded. The parts of a schema that were read are kept with its object, which must not be changed afterwards.
+ * Properties get values by their name, description and `format`; examples and defaults of the schema take precedence. Optional properties are
+ * mostly present, up to a limit. The schema may be untrusted: none of it is executed, and strings, arrays and attempts are limited. What was
+ * read of a schema is cached with its object, which must not be changed afterwards.
  *
  * @throws ToolError `invalid_schema` as `compileSchema` does; `invalid_argument` without `random`
  */

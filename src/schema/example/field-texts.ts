@@ -1,4 +1,4 @@
-/** Texts for the fields that businesses, clinics, schools and programs have in common, by the words of their names. */
+/** Strings for fields that are common in business, medicine, education and software, by the words of their names. */
 import { digitsText, hexText } from "./format-text.ts";
 import type { RandomStream } from "./random-stream.ts";
 import type { Topic } from "./topics.ts";
@@ -6,7 +6,7 @@ import * as words from "./words.ts";
 
 type FieldTextMaker = (random: RandomStream, topic?: Topic) => string;
 
-/** Names as a regular expression, `=`, and the values. A name counts at the end of a longer one: `billing_department`. */
+/** One row per field: the name as a regular expression, `=`, and the values. Names match at the end of a longer one: `billing_department`. */
 const ROWS = `departments?(?:_name)?|business_unit=Sales,Engineering,Finance,Support,Marketing,Human Resources,Operations,Legal,Research,Procurement,Logistics,Quality
 (?:speciali?ty|speciali[sz]ation|medical_field)=cardiology,dermatology,pediatrics,neurology,orthopedics,ophthalmology,psychiatry,general practice,oncology,urology
 (?:clinic|hospital|practice|medical_cent(?:er|re)|health_cent(?:er|re))(?:_name)?=Riverside Medical Centre,St. Anne's Hospital,Northgate Clinic,Harbour Health Centre,Lakeside Practice,Parkview Hospital,Old Town Clinic,Elm Street Surgery
@@ -82,7 +82,7 @@ const slug: FieldTextMaker = (random, topic) => slugOf(random.pick(topic?.things
 
 const FOLDERS = ["documents", "reports", "projects", "data", "uploads", "archive", "home/ada", "shared", "exports", "backups"];
 const FILES = "notes summary budget draft invoice slides inventory minutes survey schedule contacts overview results plan".split(" ");
-/** Kinds of files, by the words of a name or of a tool's topic. */
+/** File extensions, by words of a name or description. */
 const KINDS: readonly (readonly [RegExp, readonly string[]])[] = [
   [/svg/u, ["svg"]],
   [/ppt|presentation|slide/u, ["pptx"]],
@@ -114,7 +114,7 @@ const FOLDER = /(?:^|_)(?:directory|dir|folder|root|workspace|cwd|working_direct
 const FILE = /(?:^|_)(?:file_?name|filename|file)s?$/u;
 const PATH = /path(?:_to_file)?s?$|(?:^|_)(?:source|destination|input|output|target)_file$/u;
 
-/** Files and folders, by what the name and the description say of their kind. */
+/** Returns a maker of file and folder names, by what the name and the description say. */
 export function fileText(joined: string, description: string): FieldTextMaker | undefined {
   const hint = `${joined} ${description.toLowerCase()}`;
   if (FOLDER.test(joined)) return folderName;
@@ -175,7 +175,7 @@ const MADE: readonly (readonly [RegExp, FieldTextMaker])[] = [
   [/(?:^|_)room(?:_(?:number|no|name))?$/u, (random) => `${random.integer(1, 4)}${digitsText(random, 2)}`],
 ];
 
-/** The maker for a name, its words joined by `_`; undefined for a name that is not known. */
+/** Returns the maker for a name, with its words joined by `_`; undefined for an unknown name. */
 export function fieldText(joined: string): FieldTextMaker | undefined {
   const made = MADE.find(([pattern]) => pattern.test(joined));
   if (made !== undefined) return made[1];
@@ -183,7 +183,7 @@ export function fieldText(joined: string): FieldTextMaker | undefined {
   return values === undefined ? undefined : (random) => random.pick(values);
 }
 
-/** `Green Salad & Bread` to `green-salad-bread`. */
+/** Converts `Green Salad & Bread` to `green-salad-bread`. */
 export function slugOf(text: string): string {
   return text
     .toLowerCase()

@@ -1,4 +1,4 @@
-/** Texts for the formats that JSON Schema and OpenAPI name. */
+/** Strings for the formats of JSON Schema and OpenAPI. */
 import type { RandomStream } from "./random-stream.ts";
 import { FIRST_NAMES, LAST_NAMES, NOUNS } from "./words.ts";
 
@@ -76,7 +76,7 @@ export function phoneText(random: RandomStream): string {
   return `+1-555-01${digitsText(random, 2)}`;
 }
 
-/** A text of this format; undefined for one that is not known. */
+/** Returns a string of this format; undefined if the format is unknown. */
 export function formatText(format: string, random: RandomStream): string | undefined {
   return MAKERS.get(format.toLowerCase())?.(random);
 }

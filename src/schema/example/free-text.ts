@@ -1,4 +1,4 @@
-/** Sentences put together from small parts and from the things that a tool is about: titles, messages, reviews, notes, queries. */
+/** Sentences assembled from small parts and from things of a tool's topic: titles, messages, reviews, notes, queries. */
 import { everyPlace } from "./places.ts";
 import type { RandomStream } from "./random-stream.ts";
 import type { Topic } from "./topics.ts";
@@ -18,7 +18,7 @@ export type TextKind =
   | "reason"
   | "definition";
 
-/** By the words of a name, joined by `_`. */
+/** The kind of text, by the words of a name joined by `_`. */
 export const TEXT_KINDS: readonly (readonly [RegExp, TextKind])[] = [
   [/(?:^|_)(?:definition|meaning)s?$/u, "definition"],
   [/(?:^|_)(?:query|q|search|keywords?|search_term|term|search_text|search_string|searchterm|phrase)$/u, "query"],
@@ -35,7 +35,7 @@ export const TEXT_KINDS: readonly (readonly [RegExp, TextKind])[] = [
 
 const list = (text: string): readonly string[] => text.split("|");
 
-/** `{part}` is replaced by one of the texts of that part; `{thing}`, `{Thing}`, `{city}`, `{person}`, `{day}`, `{month}` and `{number}` for words. */
+/** `{part}` is replaced by one of the texts of that part; `{thing}`, `{Thing}`, `{city}`, `{person}`, `{day}`, `{month}` and `{number}` by words. */
 const PARTS: Readonly<Record<string, readonly string[]>> = {
   query: list(
     "{quality} {thing}|{thing} in {city}|{thing} {aspect}|{quality} {thing} {aspect}|{thing} near {city}|{thing} for {audience}|{quality} {thing} for {audience}|{quality} {thing} in {city}|{thing} or {other}|{thing} {aspect} {year}",
@@ -128,7 +128,7 @@ const DEFAULT_THINGS = list(
 const CITIES = everyPlace("city");
 const MAX_DEPTH = 4;
 
-/** A text of this kind about things of the topic. */
+/** Returns a text of this kind about things of the topic. */
 export function freeText(kind: TextKind, topic: Topic | undefined, random: RandomStream): string {
   const text = expanded(random.pick(PARTS[kind] ?? []), { topic, random, depth: 0 });
   const said = text.replaceAll(/\b([Aa]) (?=[aio]|e(?!u)|u(?!ni|s))/gu, "$1n ");
@@ -176,7 +176,7 @@ function filled(slot: string, { topic, random, depth }: Expansion): string {
   }
 }
 
-/** The title of a film, book or song. */
+/** Returns the title of a film, book or song. */
 export function workTitle(random: RandomStream): string {
   const [quality, noun] = [capital(random.pick(words.ADJECTIVES)), capital(random.pick(words.NOUNS))];
   const [other, city] = [capital(random.pick(words.NOUNS)), random.pick(CITIES)];

@@ -1,58 +1,58 @@
-/** Values that an example takes over where a property has their name. */
+/** Given values, which an example uses for properties of the same name. */
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { memo } from "../../core/base/memo.ts";
 import { dayOf } from "./date-text.ts";
 import { nameWords, plainName, plural, singular } from "./name-words.ts";
 
-/** Names that mean something else in every object: they are taken over only by the object that the values speak of. */
+/** Names whose meaning depends on the object: they apply only to the object that the given values describe. */
 const EVERYWHERE = new Set(
   "id,name,type,status,title,description,value,key,code,date,text,message,label,url,count,total,number,state,content,kind,index,created_at,updated_at,time,data,result,results,items,size,limit,page,offset,note,body,tags".split(
     ",",
   ),
 );
-/** Names of a property that holds the thing itself. */
+/** Names of a property that holds the subject itself. */
 const CARRIERS = new Set("data,result,response,item,record,body,payload,object,entity,output,resource".split(","));
-/** Names of a property that lists things. */
+/** Names of a property that holds a list. */
 const LISTS = new Set("data,results,result,items,records,list,values,entries,objects,rows,hits,matches,elements,content".split(","));
 const MAX_NAMES = 200;
-/** Names of values that only one person has. */
+/** Names of values that are unique to one person. */
 const OF_ONE = /(?:^|_)(?:user_?name|login|handle|screen_name|nick_?name|e_?mail(?:_address)?|phone(?:_number)?)$/u;
 
 const NO_NAMES: readonly string[] = [];
 const UNBOUNDED = { least: -Infinity, most: Infinity };
 
-/** Dates that are not those a call asks for. */
+/** Names of dates that are not those a call asks for. */
 const UNDATED = /(?:^|_)(?:created|updated|modified|opened|joined|registered|last|birth|birthday|dob|expires|expiry|as_of)(?=_|$)/u;
 
 /** The thing that an example describes. */
 export interface Subject {
-  /** Its word in the singular, such as `order`. */
+  /** Its noun in the singular, such as `order`. */
   readonly noun: string;
   /** The first items of its list. */
   readonly records?: readonly JsonObject[];
-  /** Longest list of it. @default as without a subject */
+  /** Maximum length of its list. @default as without a subject */
   readonly atMost?: number;
-  /** How many items its list has besides `records`. @default as without a subject */
+  /** Number of items in its list in addition to `records`. @default as without a subject */
   readonly more?: number;
-  /** The values of its list, by name, and not of the items. */
+  /** Values that belong to its list rather than to the items, by name. */
   readonly ofList?: JsonObject;
-  /** Its items are people of whom each has a name and an address of its own. */
+  /** Whether its items are people, each with their own name and email address. */
   readonly isOfPeople?: boolean;
-  /** The names of the one person that its list is of. */
+  /** The names of the single person that its list belongs to. */
   readonly named?: JsonObject | undefined;
-  /** Its lists as they were drawn for the same answer before, by the seed of their place: they are drawn once. */
+  /** Its lists that were drawn before for the same answer, by the seed of their place: each is drawn only once. */
   readonly lists?: Map<number, readonly JsonValue[]>;
-  /** Nothing comes after its list: what leads to a next page is empty. */
+  /** Whether its list is complete: properties that lead to a next page are empty. */
   readonly isLastPage?: boolean;
-  /** The id of the thing, where no property of it may say it. */
+  /** The id of the thing, if no property of it contains the id. */
   readonly id?: string | number;
-  /** The known values of other things, by their ids. */
+  /** Returns the known values of other things, by id. */
   readonly factsOf?: (id: string) => JsonObject | undefined;
-  /** Its states, the likeliest first, where nothing says otherwise. */
+  /** Its states, most likely first, used if nothing else determines the state. */
   readonly states?: readonly string[];
 }
 
-/** Names by which the same is called elsewhere; the nearest first. */
+/** Names that mean the same; nearest first. */
 const ALIKE: readonly (readonly string[])[] = [
   ["city", "city_name", "town", "location", "place"],
   ["location", "place", "city"],
@@ -67,21 +67,21 @@ const ALIKE: readonly (readonly string[])[] = [
 const ALSO: ReadonlyMap<string, readonly string[]> = new Map(
   ALIKE.flatMap((names) => names.map((name) => [name, names.filter((other) => other !== name)] as const)),
 );
-/** Made-up items of a list have what it was asked for under these names, too. */
+/** Generated items of a list get the values that the list was filtered by under these names, too. */
 const FILTERS = new Set("status,state,type,kind".split(","));
 const STATES = new Set(["status", "state"]);
 
-/** Whether a property tells in which state its object is. */
+/** Whether a property is the state of its object. */
 export function isState(name: string): boolean {
   return STATES.has(plainName(name));
 }
 
-/** Whether a name tells of one kind of thing, wherever it stands. */
+/** Whether a name has the same meaning in every object. */
 export function isOfThing(name: string): boolean {
   return !EVERYWHERE.has(plainName(name));
 }
 
-/** Whether a property has what only one person has: a list of people has it once each. */
+/** Whether a property's value is unique to one person: in a list of people, each has a different one. */
 export const isOfOnePerson = memo((name) => OF_ONE.test(plainName(name)));
 
 /** Whether a property leads to the next page of a list. */
@@ -92,13 +92,13 @@ export const isNextPage = memo((name) =>
 );
 
 export interface GivenOptions {
-  /** The values are what a list was asked for, and speak of its items. @default false */
+  /** Whether the values are those that a list was requested with, and describe its items. @default false */
   readonly isList?: boolean;
-  /** Values that count where these have none of the name. @default none */
+  /** Fallback values for names that these do not have. @default none */
   readonly outer?: Given | undefined;
-  /** They are only usual: taken over where they are asked for, and not repeated. @default false */
+  /** Whether the values are only common ones: used by properties of their names, but not repeated. @default false */
   readonly isUsual?: boolean;
-  /** The plain name of a value of `outer` that does not count. @default none */
+  /** Plain name of a value of `outer` that is ignored. @default none */
   readonly hidden?: string;
 }
 
@@ -110,7 +110,7 @@ export class Given {
   readonly #isList: boolean;
   readonly #isUsual: boolean;
   readonly #hidden: string | undefined;
-  /** A name speaks of a least or a most; undefined until it is asked for. */
+  /** Whether a name is of a minimum or maximum; undefined until it is needed. */
   #hasBounds: boolean | undefined = undefined;
 
   constructor(values: JsonObject, { isList = false, outer, isUsual = false, hidden }: GivenOptions = {}) {
@@ -128,7 +128,7 @@ export class Given {
     }
   }
 
-  /** As given, without what is only usual. */
+  /** The values as given, without common ones. */
   get values(): JsonObject {
     const own = this.#isUsual ? {} : this.#own;
     return this.#outer === undefined ? own : { ...this.#outer.values, ...own };
@@ -138,7 +138,7 @@ export class Given {
     return this.#values.size === 0 && this.#outer?.isEmpty !== false;
   }
 
-  /** @param isSubject the property is one of the object that the values speak of */
+  /** @param isSubject whether the property is one of the object that the values describe */
   find(name: string, isSubject: boolean): JsonValue | undefined {
     const plain = plainName(name);
     const isOfItems = this.#isList && (FILTERS.has(plain) || (plain === "name" && this.#get("full_name") !== undefined));
@@ -146,12 +146,12 @@ export class Given {
     return this.#get(plain);
   }
 
-  /** The same, with what is known of one thing. */
+  /** Returns these values with the known values of one thing added. */
   with(values: JsonObject): Given {
     return new Given(values, { isList: this.#isList, outer: this });
   }
 
-  /** The same, where a value speaks of another thing. */
+  /** Returns these values without one that is about another thing. */
   without(name: string): Given {
     return new Given({}, { isList: this.#isList, outer: this, hidden: plainName(name) });
   }
@@ -162,7 +162,7 @@ export class Given {
     return own === undefined && this.#outer !== undefined ? this.#outer.#get(plain) : own;
   }
 
-  /** A value by another name for the same. */
+  /** Returns a value with a synonymous name. */
   findAlike(name: string): JsonValue | undefined {
     for (const other of ALSO.get(plainName(name)) ?? NO_NAMES) {
       const value = this.#get(other);
@@ -176,7 +176,7 @@ export class Given {
     return this.#hasBounds;
   }
 
-  /** The bounds that `min_price` and `max_price` set for a price. */
+  /** Returns the bounds that, for example, `min_price` and `max_price` set for a price. */
   boundsOf(name: string): { readonly least: number; readonly most: number } {
     if (!this.hasBounds) return UNBOUNDED;
     const plain = plainName(name);
@@ -194,7 +194,7 @@ export class Given {
     return { least: least ?? -Infinity, most: most ?? Infinity };
   }
 
-  /** The days between which a date of this name lies, as the call says; none where it does not. */
+  /** Returns the range of days for a date of this name that the call asks for; undefined if it asks for none. */
   daysFor(name: string): { readonly from: string; readonly to: string } | undefined {
     const plain = plainName(name);
     if (this.isEmpty || UNDATED.test(plain)) return undefined;
@@ -217,7 +217,7 @@ export class Given {
   }
 }
 
-/** Whether a property of an object that the values speak of holds the same thing again. */
+/** Whether a property of the described object holds the same thing again. */
 export function isCarrier(name: string, subject: Subject | undefined): boolean {
   const plain = plainName(name);
   return CARRIERS.has(plain) || (subject !== undefined && subject.noun === plain);
@@ -225,12 +225,12 @@ export function isCarrier(name: string, subject: Subject | undefined): boolean {
 
 const OF_PAGES = new Set("meta,metadata,pagination,paging,page_info,response_metadata".split(","));
 
-/** Whether a property of an answer tells of the page of a list. */
+/** Whether a property of an answer describes the page of a list. */
 export function isOfPages(name: string, subject: Subject | undefined): boolean {
   return subject?.ofList !== undefined && OF_PAGES.has(plainName(name));
 }
 
-/** Whether an array under this name is the list of the subject; `""` is the name of a whole answer. */
+/** Whether an array with this name is the list of the subject; `""` is the name of the whole answer. */
 export function isListOf(name: string, { noun }: Subject): boolean {
   const last = nameWords(name).at(-1);
   if (last === undefined || LISTS.has(plainName(name))) return true;
@@ -238,7 +238,7 @@ export function isListOf(name: string, { noun }: Subject): boolean {
   return singular(last) === lastOfNoun || last === plural(lastOfNoun);
 }
 
-/** The value, or what is the same of another type: 5 and "5". */
+/** Yields the value and equivalents of other types, such as 5 and "5". */
 export function* spellings(value: JsonValue): Generator<JsonValue> {
   yield value;
   if (typeof value === "number" || typeof value === "boolean") yield String(value);

@@ -1,6 +1,6 @@
-/** The words that a name is made of. */
+/** Splits names into words. */
 
-/** Names in one word that end with `id`: `leagueid`. */
+/** One-word names that end in `id`: `leagueid`. */
 const JOINED_ID =
   /^(?:league|team|player|user|product|order|game|match|event|item|post|video|channel|account|customer|brand|season|tournament|category|country|city|hotel|property|movie|book|song|artist|album|track|page|group|image|photo|file|message|task|zone|series|episode|transaction|session|project|campaign|ticket|course|location|station|store|vehicle|company|document|list|playlist|article|comment|room|race|driver|fixture|contact|device|phone|show|tag|type|performance|competition|round|stage|venue|region|state|district|section|media|asset|coin|token)ids?$/u;
 const MAX_NAME = 200;
@@ -8,7 +8,7 @@ const MAX_KEPT = 5_000;
 const kept = new Map<string, readonly string[]>();
 const plain = new Map<string, string>();
 
-/** The words of `createdAt`, `created_at`, `HTTPStatus` or `orders::find-one`, in lower case. Only the first 200 characters are read. */
+/** Returns the words of `createdAt`, `created_at`, `HTTPStatus` or `orders::find-one`, in lower case. Only reads the first 200 characters. */
 export function nameWords(name: string): readonly string[] {
   const known = kept.get(name);
   if (known !== undefined) return known;
@@ -25,7 +25,7 @@ export function nameWords(name: string): readonly string[] {
   return words;
 }
 
-/** Spells a name so that `orderId`, `order_id` and `ORDER-ID` are one. */
+/** Normalizes a name: `orderId`, `order_id` and `ORDER-ID` become the same. */
 export function plainName(name: string): string {
   const known = plain.get(name);
   if (known !== undefined) return known;
@@ -35,10 +35,10 @@ export function plainName(name: string): string {
   return joined;
 }
 
-/** These end with `ie` in the singular. */
+/** Words whose singular ends in `ie`. */
 const IE = /(?:movie|cookie|calorie|zombie|selfie|hoodie|rookie|brownie|smoothie|prairie|foodie|birdie|genie|pie|tie|lie)s$/u;
 
-/** `orders` to `order`, `cities` to `city`, `boxes` to `box`; others stay. */
+/** Converts `orders` to `order`, `cities` to `city`, `boxes` to `box`; other words stay unchanged. */
 export function singular(word: string): string {
   if (word.length < 4 || /(?:ss|us|is|news|series)$/u.test(word)) return word;
   if (IE.test(word)) return word.slice(0, -1);

@@ -1,12 +1,12 @@
-/** Which property holds the id of its object. */
+/** Finds the property that holds the id of its object. */
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Subject } from "./given.ts";
 import { plainName } from "./name-words.ts";
 
 const PLAIN = new Set(["id", "uuid"]);
-/** Items of these lists are the things that the answer is about. */
+/** Names of lists whose items are the things that the answer is about. */
 const ANY_ITEM = new Set("result,item,record,entry,row,hit,match,object,element,value,data".split(","));
-/** Lines of an order: the one id that they have is that of the thing on the line. */
+/** Names of lists of order lines, whose only id is that of the thing on the line. */
 const LINES = new Set("item,line,line_item,cart_item,order_item,entry,product".split(","));
 
 /** Whether items of a list of this name may be anything. */
@@ -14,7 +14,7 @@ export function isAnyItem(name: string): boolean {
   return ANY_ITEM.has(plainName(name));
 }
 
-/** The property with the own id of an object; undefined where none is known. @param whose what the object is called, in the singular */
+/** Returns the property with an object's own id; undefined if there is none. @param whose the noun for the object, in the singular */
 export function ownIdName(names: readonly string[], whose: string, subject: Subject | undefined): string | undefined {
   const noun = plainName(whose === "" || isAnyItem(whose) ? (subject?.noun ?? whose) : whose);
   const last = noun.slice(noun.lastIndexOf("_") + 1);
@@ -30,7 +30,7 @@ export function ownIdName(names: readonly string[], whose: string, subject: Subj
   return count === 1 && LINES.has(plainName(whose)) ? only : undefined;
 }
 
-/** The own id of an item of a list; undefined where it has none. */
+/** Returns the own id of a list item; undefined if it has none. */
 export function ownId(item: JsonObject, whose: string, subject: Subject | undefined): string | undefined {
   const name = ownIdName(Object.keys(item), whose, subject);
   const value = name === undefined ? undefined : item[name];

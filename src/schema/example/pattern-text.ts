@@ -1,4 +1,4 @@
-/** Texts that a regular expression matches. */
+/** Generates strings that match a regular expression. */
 import { type PatternNode, type SetMember, readPattern } from "../pattern/pattern-syntax.ts";
 import type { RandomStream } from "./random-stream.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
@@ -11,9 +11,9 @@ const MAX_KEPT = 1_000;
 const kept = new Map<string, PatternNode | null>();
 
 /**
- * A text that the pattern probably matches, for the caller to check; undefined for a pattern that cannot be read.
+ * Returns a string that probably matches the pattern, to be checked by the caller; undefined for an unsupported pattern.
  *
- * @param generosity how often what may be repeated is repeated beyond what it must
+ * @param generosity maximum number of repetitions beyond the required ones
  */
 export function patternText(source: string, random: RandomStream, generosity: number): string | undefined {
   const tree = treeOf(source);
@@ -71,7 +71,7 @@ class PatternWriter {
         this.#repeat(node);
         return;
       case "look":
-        if (node.ahead && !node.negated) this.write(node.body); // what must follow somewhere is written here
+        if (node.ahead && !node.negated) this.write(node.body); // a positive look-ahead is approximated by writing its text here
         return;
       default:
         return; // edges have no text
@@ -87,7 +87,7 @@ class PatternWriter {
 const COMMON = Array.from("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789");
 const RARE = Array.from(" _-./:,;@#%+*=!?()[]{}<>|&^~$'\"\\`\t\néß€中一あ😀\u0000");
 
-/** The letters and digits of a set, or else what there is. */
+/** The characters to use for each set: its letters and digits, else one other character. */
 const members = new WeakMap<SetNode, readonly string[]>();
 
 function characterOf(set: SetNode, random: RandomStream): string {
@@ -116,5 +116,5 @@ function isMember(member: SetMember, character: string): boolean {
   return propertyOf(member.name).test(character) !== member.negated;
 }
 
-/** Takes a name that the engine has accepted before. */
+/** Takes a property name that the engine has accepted before. */
 const propertyOf = memo((name) => new RegExp(`\\p{${name}}`, "u"));

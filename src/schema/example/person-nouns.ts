@@ -1,4 +1,3 @@
-/** Words for people. */
 const PEOPLE = new Set(
   (
     "person,user,customer,client,guest,patient,passenger,employee,member,contact,author,owner,student,teacher,doctor,driver,follower,candidate,subscriber,attendee,manager,coach,actor,approver,interviewer," +
@@ -7,7 +6,7 @@ const PEOPLE = new Set(
   ).split(","),
 );
 
-/** Whether a noun, by its last word, is one for people. */
+/** Whether the last word of a noun denotes a person. */
 export function isPersonNoun(noun: string): boolean {
   return PEOPLE.has(noun.slice(noun.lastIndexOf("_") + 1));
 }

@@ -1,4 +1,4 @@
-/** Cities with what belongs to them, so that an address is one address. */
+/** Cities with their country, codes and coordinates, so that the parts of an address belong together. */
 
 export interface Place {
   readonly city: string;
@@ -12,7 +12,7 @@ export interface Place {
   readonly language: string;
   readonly latitude: number;
   readonly longitude: number;
-  /** Its digits are replaced by `#`. */
+  /** Digits that vary are written as `#`. */
   readonly zip: string;
   readonly airport: string;
 }
@@ -59,7 +59,7 @@ export const PLACES: readonly Place[] = ROWS.split("\n").map((row) => {
   return { city, region, country, code, code3, currency, dial, timeZone, language, ...degrees, zip, airport };
 });
 
-/** Each value once, in the order of the table. */
+/** Returns the distinct values of a column, in the order of the table. */
 export function everyPlace(key: Exclude<keyof Place, "latitude" | "longitude">): readonly string[] {
   return [...new Set(PLACES.map((place) => place[key]))];
 }
@@ -70,12 +70,12 @@ const found: ReadonlyMap<Key, ReadonlyMap<string, readonly Place[]>> = new Map(
   KEYS.map((key) => [key, Map.groupBy(PLACES, (place) => place[key].toLowerCase())] as const),
 );
 
-/** The places that have this value, whatever its case. */
+/** Returns the places with this value, ignoring case. */
 export function placesWith(key: Key, value: string): readonly Place[] {
   return found.get(key)?.get(value.toLowerCase()) ?? [];
 }
 
-/** The worth of one unit in dollars, about: rates between two of them agree with each other. */
+/** Approximate worth of one unit of each currency in dollars, so that exchange rates are consistent with each other. */
 export const WORTH: ReadonlyMap<string, number> = new Map(
   "USD:1,EUR:1.09,GBP:1.27,JPY:0.0067,CHF:1.13,SEK:0.095,NOK:0.093,CAD:0.73,PLN:0.25,CZK:0.043,AUD:0.66,INR:0.012,KRW:0.00075,SGD:0.74,PEN:0.27,KES:0.0077,EGP:0.021,CNY:0.14,MXN:0.055,BRL:0.18,DKK:0.146,HUF:0.0028,TRY:0.03,NZD:0.61,ZAR:0.054,THB:0.028,AED:0.272"
     .split(",")

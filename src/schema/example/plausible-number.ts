@@ -1,9 +1,9 @@
-/** Numbers that fit what a property is called, and its bounds. */
+/** Generates numbers that suit a property's name and its bounds. */
 import type { Described } from "./described.ts";
 import { plainName } from "./name-words.ts";
 import type { RandomStream } from "./random-stream.ts";
 
-/** By the words of the name, joined by `_`: from, to and decimals. The first that fits decides. */
+/** Ranges by the words of the name, joined by `_`: from, to and decimals. The first match decides. */
 const BY_NAME: readonly (readonly [RegExp, number, number, number])[] = [
   [/(?:^|_)(?:latitude|lat)(?:_coordinate)?$/u, -60, 60, 4],
   [/(?:^|_)(?:longitude|lng|lon|long)(?:_coordinate)?$/u, -170, 170, 4],
@@ -91,7 +91,7 @@ const BY_NAME: readonly (readonly [RegExp, number, number, number])[] = [
   [/(?:status|status_code|code)$/u, 200, 200, 0],
 ];
 
-/** By the unit that a description names: which names it is about, from, to and decimals. */
+/** Ranges by the unit in a description: a pattern for the name, from, to and decimals. */
 const BY_UNIT: readonly (readonly [string, RegExp, number, number, number])[] = [
   ["celsius", /./u, -5, 32, 1],
   ["fahrenheit", /./u, 25, 95, 0],
@@ -153,7 +153,7 @@ function rangeNamed(plain: string, { head, unit, type }: Described): Range {
   return found === undefined ? UNKNOWN : [found[1], found[2], found[3]];
 }
 
-/** A default or an example of another size tells the size. */
+/** Rescales the range if the default or an example has a different order of magnitude. */
 function scaled(range: Range, { fallback, examples }: Described): Range {
   const shown = Number((fallback ?? examples[0])?.text ?? Number.NaN);
   const [from, to] = range;
@@ -162,7 +162,7 @@ function scaled(range: Range, { fallback, examples }: Described): Range {
   return shown > 0 ? [shown < 4 ? Math.min(1, shown) : shown / 2, shown * 2, decimals] : [shown * 2, shown / 2, decimals];
 }
 
-/** Whether a number of this name and description is a whole one. */
+/** Whether a number with this name and description is an integer. */
 export function isWholeByName(names: NumberNames): boolean {
   const range = rangeFor(names);
   return range === UNKNOWN || range[2] === 0;
@@ -172,13 +172,13 @@ export interface NumberBounds {
   readonly whole: boolean;
   readonly minimum: number;
   readonly maximum: number;
-  /** The bounds themselves are excluded. */
+  /** Whether the bounds themselves are excluded. */
   readonly aboveMinimum: boolean;
   readonly belowMaximum: boolean;
   readonly multiplesOf: readonly number[];
 }
 
-/** A number within the bounds, where there is one that is easily found; undefined where there is none. */
+/** Returns a number within the bounds; undefined if none is found with a few tries. */
 export function plausibleNumber(names: NumberNames, bounds: NumberBounds, random: RandomStream): number | undefined {
   const found = numberWithin(names, bounds, random);
   return found === undefined ? undefined : found + 0; // JSON has no -0
@@ -225,7 +225,7 @@ function multipleNear(wished: number, bounds: NumberBounds, random: RandomStream
   return tries.map((times) => Number((times * step).toPrecision(15))).find((value) => Number.isFinite(value) && isWithin(value, bounds));
 }
 
-/** Exact for whole numbers and short decimals; otherwise the largest. */
+/** Returns the least common multiple. Exact for integers and short decimals; else the largest step. */
 function commonMultiple(steps: readonly number[]): number {
   const scale = 10 ** Math.max(...steps.map(decimalsOf));
   let result = 1;

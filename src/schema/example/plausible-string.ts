@@ -1,4 +1,4 @@
-/** Strings that fit patterns, formats and lengths, and where they can the name. */
+/** Generates strings that match patterns, formats and lengths, and suit the name if possible. */
 import type { PatternBudget } from "../pattern/pattern.ts";
 import { formatText } from "./format-text.ts";
 import { patternText } from "./pattern-text.ts";
@@ -12,11 +12,11 @@ export interface StringBounds {
   readonly format: string | undefined;
 }
 
-/** Longest text that is made. */
+/** Maximum length of a generated string. */
 const MAX_LENGTH = 100_000;
 const PATTERN_TRIES = 12;
 
-/** A string within the bounds; undefined where none is found. Lengths count code points. */
+/** Returns a string within the bounds; undefined if none is found. Lengths count code points. */
 export function plausibleString(bounds: StringBounds, names: TextNames, random: RandomStream, budget: PatternBudget): string | undefined {
   const { minLength, maxLength, patterns, format } = bounds;
   if (minLength > maxLength || minLength > MAX_LENGTH) return undefined;

@@ -1,4 +1,4 @@
-/** Texts that fit what a property is called, how it is described, and what the tool is about. */
+/** Generates strings by a property's name and description, and by the topic of the tool. */
 import { writeDate } from "./date-mask.ts";
 import type { Described } from "./described.ts";
 import type { Literal } from "./described-literals.ts";
@@ -12,7 +12,6 @@ import { type Topic, topicOf } from "./topics.ts";
 import { CURRENCIES, SETTINGS } from "./words.ts";
 import { kindOfExample, likeId, momentFor } from "./word-sets.ts";
 
-/** The name, description and topic of a text. */
 export interface TextNames {
   readonly name: string;
   readonly description: string;
@@ -26,7 +25,7 @@ const MAX_KEPT = 20_000;
 const MAX_DESCRIPTION = 1_000;
 const kept = new Map<string, { readonly make: TextMaker; readonly topic: Topic | undefined }>();
 
-/** A text for a property of this name; never empty. */
+/** Returns a string for a property of this name; never empty. */
 export function plausibleText(names: TextNames, random: RandomStream): string {
   const { name, description, topic } = names;
   const key = `${name}\n${description}`;
@@ -39,7 +38,7 @@ export function plausibleText(names: TextNames, random: RandomStream): string {
   }
   const isSide = topic?.noun === "currency" && CURRENCY_SIDE.test(names.name) && names.told.mask === undefined;
   if (isSide && !/date|time/u.test(names.told.head)) return random.pick(CURRENCIES);
-  // An `article` of a shop is none of a newspaper.
+  // `article` in a shop does not mean that of a newspaper
   const isOfTool = topic?.words.includes(name) === true;
   return known.make(random, isOfTool ? topic : (known.topic ?? topic));
 }
@@ -92,7 +91,7 @@ const SWITCHES: readonly (readonly [string, string])[] = [
   ["on", "off"],
 ];
 
-/** `has_garden`, `includeDeleted` */
+/** Whether a name is that of a flag, such as `has_garden` or `includeDeleted`. */
 export function isFlagName(name: string): boolean {
   return /^(?:has|include|includes|exclude|show|hide|enable|enabled|disable|allow|with|without|only|do|use|is)_(?!id$|by|mode|type|fields?$|domains?$|sources?$)/u.test(
     plainName(name),
@@ -104,7 +103,7 @@ function switchText(fallback: Literal | undefined): TextMaker {
   return (random) => random.pick(pair ?? []);
 }
 
-/** Texts of numbers, where the description says that it is one. */
+/** Returns a maker of numbers as strings, if the description says that the value is a number. */
 function countedMaker({ name, told }: TextNames, named: NamedMaker | undefined): TextMaker | undefined {
   const { fallback, type, bounds } = told;
   const isTold = type === "number" || bounds.maximum < Infinity || /^-?\d{1,9}(?:\.\d{1,6})?$/u.test(fallback?.text ?? "");
@@ -114,21 +113,21 @@ function countedMaker({ name, told }: TextNames, named: NamedMaker | undefined):
   return (random) => String(plausibleNumber({ name, told }, asked, random) ?? random.integer(1, 9));
 }
 
-/** Names of any text: the description knows better which. */
+/** Names for any text, for which the description is more specific. */
 const GENERAL = /^(?:text|input|string|content|data|phrase|term|value|words?)$/u;
 
-/** Names that say too little without their description. */
+/** Names that are too vague without their description. */
 const VAGUE =
   /^(?:from|to|code|value|values|type|name|number|symbol|symbols|key|start|end|source|target|base|quote|unit|units|input|data|param|parameter|s|t|q|c|d|l|a|b|x|y|n|in|out|at|on|by|item|items|is_\w+|of|iso|abbreviation)$/u;
 
-/** A description that ends so tells the form of a value, whatever it is called: the e-mail address of a `recipient`. */
+/** Descriptions with such a noun determine the form of a value, whatever its name: the email address of a `recipient`. */
 const FORM =
   /(?:^|_)(?:codes?|e?mail|e?mail_address|user_?name|url|link|uuid|dates?|timestamp|time_?zone|ip_address|phone_number|latitude|longitude|(?:latitude|longitude)_coordinate|abbreviation|symbol|iata)$/u;
 
-/** The "first name of the user" is no user name. */
+/** Names of parts of a person's name: the "first name of the user" is not a user name. */
 const PERSONAL = /(?:^|_)(?:first|last|given|family|middle|full|sur|fore)_?name$/u;
 
-/** The name decides before the words of the description, unless it is vague or they tell the form. */
+/** Returns the maker for a name. The name takes precedence over the description, unless it is vague or the description states the form. */
 function namedMaker(joined: string, head: string): NamedMaker | undefined {
   const byForm = FORM.test(head) && !PERSONAL.test(joined) ? makerNamed(head) : undefined;
   if (byForm !== undefined && byForm.certainty !== "weak") return byForm;
@@ -144,7 +143,7 @@ interface Known {
   readonly isId: boolean;
 }
 
-/** Values of the kind of the examples, where it is known; else those themselves. */
+/** Returns a maker of values of the same kind as the examples if the kind is known, else of the examples themselves. */
 function fromExamples(examples: readonly Literal[], { joined, named, isId }: Known): TextMaker {
   const makers = examples.map(({ text }): TextMaker => {
     const kind = kindOfExample(text, joined);
@@ -171,7 +170,7 @@ function freeMaker(joined: string): TextMaker | undefined {
   return (random, topic) => freeText(kind, topic, random);
 }
 
-/** A thing where the name is one of a thing's. */
+/** Returns a maker of things if the name denotes a thing. */
 function plainMaker(joined: string, head: string): TextMaker {
   const isNamed = /(?:^|_)names?$/u.test(joined) || /(?:^|_)names?$/u.test(head);
   if (isNamed || topicOf(joined.split("_").at(-1) ?? "") !== undefined) return thing;

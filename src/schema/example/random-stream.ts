@@ -1,10 +1,10 @@
-/** Random numbers for the parts of one value: each part has its own, so that none depends on what is drawn before it. */
+/** Random numbers for the parts of one value. Each part has its own stream, so that it does not depend on what was drawn before. */
 
 const GOLDEN = 0x9e3779b9;
 
 export class RandomStream {
   #state: number;
-  /** The number that decides it: equal seeds, equal streams. */
+  /** The seed: equal seeds, equal streams. */
   readonly seed: number;
 
   constructor(seed: number) {
@@ -12,13 +12,13 @@ export class RandomStream {
     this.#state = this.seed;
   }
 
-  /** A number in [0, 1). */
+  /** Returns a number in [0, 1). */
   next(): number {
     this.#state = (this.#state + GOLDEN) >>> 0;
     return mix(this.#state) / 4_294_967_296;
   }
 
-  /** The stream of a part: the same for the same name, whatever was drawn from this one. */
+  /** Returns the stream of a part: the same for the same name, no matter what was drawn from this stream. */
   branch(name: string | number): RandomStream {
     let seed = Math.imul(this.seed ^ GOLDEN, 0x21f0aaad) >>> 0;
     if (typeof name === "number") return new RandomStream(mix((seed + name + 1) >>> 0));
@@ -26,12 +26,12 @@ export class RandomStream {
     return new RandomStream(mix(seed));
   }
 
-  /** A whole number from `from` to `to`, both included. */
+  /** Returns an integer from `from` to `to`, both inclusive. */
   integer(from: number, to: number): number {
     return from + Math.min(to - from, Math.floor(this.next() * (to - from + 1)));
   }
 
-  /** @throws RangeError for an empty list */
+  /** @throws RangeError for an empty array */
   pick<Item>(items: readonly Item[]): Item {
     const item = items[this.integer(0, items.length - 1)];
     if (item === undefined) throw new RangeError("There is nothing to pick from.");

@@ -1,4 +1,4 @@
-/** Which texts fit which names. */
+/** Chooses generators of strings by name. */
 import { momentFor, zipText } from "./word-sets.ts";
 import { dateText, digitsText, formatText, hexText, phoneText, timeText } from "./format-text.ts";
 import { workTitle } from "./free-text.ts";
@@ -7,14 +7,14 @@ import type { RandomStream } from "./random-stream.ts";
 import type { Topic } from "./topics.ts";
 import * as words from "./words.ts";
 
-/** @param topic what the tool is about, where it is known */
+/** @param topic the topic of the tool, if it is known */
 export type TextMaker = (random: RandomStream, topic?: Topic) => string;
 
 /**
- * How a description's example or default counts next to a name.
+ * How much the example or default of a description counts in comparison with a name.
  *
- * `open`: any value of the kind will do, so an example is one of many. `closed`: values that the example knows better. `weak`: hardly
- * more than a guess.
+ * `open`: any value of the kind is fine, and an example is just one of many. `closed`: the example shows better which values are allowed.
+ * `weak`: the name is hardly more than a guess.
  */
 export type Certainty = "open" | "closed" | "weak";
 
@@ -32,7 +32,7 @@ const format =
   (random) =>
     formatText(name, random) ?? "";
 const person: TextMaker = (random) => `${random.pick(words.FIRST_NAMES)} ${random.pick(words.LAST_NAMES)}`;
-/** A first name, the letter of a last name and a number, so that an answer can tell the name again. */
+/** A first name, the initial of a last name and a number, so that the name can be recovered from it. */
 const userName: TextMaker = (random) =>
   `${random.pick(words.FIRST_NAMES)}${random.pick(words.LAST_NAMES).charAt(0)}${random.integer(1, 99)}`.toLowerCase();
 const city = from(everyPlace("city"));
@@ -41,7 +41,7 @@ const ticker: TextMaker = (random, topic) => random.pick(topic?.noun === "crypto
 const expression: TextMaker = (random) =>
   `${random.integer(2, 40)} ${random.pick(["+", "-", "*"])} ${random.integer(2, 40)}${random.next() < 0.5 ? "" : ` ${random.pick(["+", "*"])} ${random.integer(2, 12)}`}`;
 
-/** By the words of the name, joined by `_`; the first that fits decides. */
+/** Generators by the words of the name, joined by `_`; the first match decides. */
 const OPEN: readonly (readonly [RegExp, TextMaker])[] = [
   [/(?:^|_)e?_?mails?(?:_address(?:es)?)?$/u, format("email")],
   [/(?:^|_)(?:message|mail|msg)_(?:from|to)$/u, format("email")],
@@ -169,7 +169,7 @@ const TABLES = [
   ["weak", WEAK],
 ] as const;
 
-/** The maker for a name, its words joined by `_`; undefined where the name says nothing. */
+/** Returns the generator for a name, with its words joined by `_`; undefined for an unknown name. */
 export function makerNamed(joined: string): NamedMaker | undefined {
   for (const [certainty, table] of TABLES) {
     const found = table.find(([pattern]) => pattern.test(joined));
@@ -178,12 +178,12 @@ export function makerNamed(joined: string): NamedMaker | undefined {
   return undefined;
 }
 
-/** `order_3f9a21bc` */
+/** Makes ids such as `order_3f9a21bc`. */
 export function idMaker(of: string | undefined): TextMaker {
   return of === undefined ? (random) => hexText(random, 12) : (random) => `${of}_${hexText(random, 8)}`;
 }
 
-/** `Juniper`, `Atlas 4`, `Cedar & Lumen`: what people call projects, models and teams. */
+/** Makes names of projects, models and teams: `Juniper`, `Atlas 4`, `Cedar & Lumen`. */
 function properName(random: RandomStream): string {
   const name = random.pick(words.PROPER_NAMES);
   const form = random.next();
@@ -191,7 +191,7 @@ function properName(random: RandomStream): string {
   return form < 0.7 ? `${name} ${random.integer(2, 12)}` : `${name} & ${random.pick(words.PROPER_NAMES)}`;
 }
 
-/** A thing of the topic, or a name that anything could have. */
+/** A thing of the topic, or a generic name if there is no topic. */
 export const thing: TextMaker = (random, topic) => {
   if (topic?.named === "works" && random.next() < 0.8) return workTitle(random);
   return topic === undefined ? properName(random) : random.pick(topic.things);

@@ -1,19 +1,19 @@
-/** Topics of tools, told by their words, and the things that people name there. All names are invented or common. */
+/** Topics of tools, recognized by words, with things that people mention there. All names are invented or common. */
 import { words as setOfWords } from "../../core/base/wording.ts";
 import { nameWords, singular } from "./name-words.ts";
 
 export interface Topic {
-  /** Words that tell of it. */
+  /** Words that indicate the topic. */
   readonly words: readonly string[];
-  /** The word for one thing. */
+  /** The noun for one thing. */
   readonly noun: string;
-  /** Things of its kind, as a person writes them. */
+  /** Things of its kind, as people write them. */
   readonly things: readonly string[];
-  /** They are names, written in capitals; those of works are made up of words. */
+  /** Whether the things have proper names; titles of works are also generated. */
   readonly named: "things" | "works" | undefined;
 }
 
-/** Words that tell of the topic, `|`, the things. The first word is what a thing is called; `*` marks names, `+` titles of works. */
+/** Words that indicate the topic, `|`, the things. The first word is the noun for a thing; `*` marks proper names, `+` titles of works. */
 const ROWS = `ingredient|olive oil,chickpeas,brown rice,fresh basil,feta cheese,red lentils,coconut milk,smoked paprika,baby spinach,sweet potatoes,black beans,goat cheese
 recipe,dish,food,meal,cooking,cook,cuisine,dinner,lunch,nutrition,calorie,diet|mushroom risotto,lentil soup,chicken curry,vegetable lasagne,grilled salmon,pumpkin pie,bean tacos,Greek salad,ramen,shakshuka,pancakes,pad thai,beef stew,falafel wrap
 restaurant,cafe,dining*|The Copper Pot,Olive & Thyme,Blue Door Kitchen,Casa Linda,Harbour Grill,Little Saigon,The Corner Table,Noodle House,Trattoria Sole,Green Fork,Saffron Garden,Oak & Ember
@@ -61,16 +61,16 @@ const BY_WORD: ReadonlyMap<string, Topic> = new Map(
 );
 
 const MAX_KEPT = 5_000;
-/** Only so many words of a description are read. */
+/** Maximum number of words of a description that are read. */
 const MAX_WORDS = 40;
 const kept = new Map<string, Topic | undefined>();
 
-/** Words that are verbs as well, or stand with any topic: they count where no other word tells a topic. */
+/** Words that are also verbs, or occur with any topic: they count only if no other word indicates a topic. */
 const VERBS_TOO = setOfWords(
   "post book order rent share schedule match report quote code drink cook text page price review store list support case feature program exchange money race place location city region venue map address coordinate neighborhood landmark poi show track stay series score team match club plant home app note contract tour resume listing tree grammar",
 );
 
-/** A game of one of these is none of a console. */
+/** Words that show that a `game` is a sports match rather than a video game. */
 const PLAYED = new Set(
   "football,basketball,cricket,soccer,tennis,hockey,baseball,rugby,golf,nba,nfl,nhl,mlb,uefa,fifa,league,team,teams,season,pregame,score,scores".split(
     ",",
@@ -81,7 +81,7 @@ function topicIn(words: readonly string[]): Topic | undefined {
   return words.map((word) => BY_WORD.get(word) ?? BY_WORD.get(singular(word))).find((topic) => topic !== undefined);
 }
 
-/** The topic that a text speaks of first; undefined where none is known. */
+/** Returns the topic that a text mentions first; undefined if there is none. */
 export function topicOf(text: string): Topic | undefined {
   if (text === "") return undefined;
   if (kept.has(text)) return kept.get(text);
@@ -93,7 +93,7 @@ export function topicOf(text: string): Topic | undefined {
   return topic;
 }
 
-/** The text that tells the topic of a tool: its noun where that names one by itself, else its name and description. */
+/** Returns the text that determines the topic of a tool: its noun if that is enough, else its name and description. */
 export function topicText({ name, description }: { readonly name: string; readonly description: string }, noun: string): string {
   const last = noun.slice(noun.lastIndexOf("_") + 1);
   const isPlain = last === "" || (VERBS_TOO.has(last) && BY_WORD.get(last)?.noun !== "place") || BY_WORD.get(last)?.noun === "game";

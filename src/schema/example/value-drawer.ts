@@ -1,4 +1,4 @@
-/** Draws values for the places of one example, within one budget. */
+/** Draws the values of one example within one budget. */
 import type { JsonValue } from "../../core/base/json.ts";
 import { ValidationRun } from "../compiled-schema.ts";
 import { evaluate } from "../evaluate.ts";
@@ -24,26 +24,26 @@ import type { RandomStream } from "./random-stream.ts";
 import { resultAsked } from "./relations/results.ts";
 import { type Topic, topicOf } from "./topics.ts";
 
-/** Values that may be drawn for one example, thrown away ones included. */
+/** Maximum number of values drawn for one example, including discarded ones. */
 const MAX_DRAWS = 20_000;
-/** Beyond as many values only what must be there is drawn. */
+/** After this many values, only required parts are drawn. */
 const MANY_DRAWS = 600;
-/** Steps of validation for one example, in all. */
+/** Maximum number of validation steps for one example. */
 const MAX_CHECK_STEPS = 400_000;
 const STEPS_PER_CHECK = 50_000;
 const VISITS_PER_DRAW = 10;
 const CHARACTERS_PER_DRAW = 64;
 const MAX_TRIES = 24;
 const USUAL_TRIES = 8;
-/** Deepest place at all. */
+/** Maximum depth of any value. */
 const MAX_DEPTH = 60;
 
 export interface Budget {
   draws: number;
   checkSteps: number;
-  /** Steps for the checks of the whole value. */
+  /** Steps for validating the whole value. */
   finalSteps: number;
-  /** For the patterns of texts and of names that are made. */
+  /** Budget for the patterns of strings and property names. */
   readonly patterns: PatternBudget;
 }
 
@@ -60,7 +60,7 @@ export interface DrawerOptions {
   /** The topic of the whole value. */
   readonly topic: Topic | undefined;
   readonly facts: RandomStream | undefined;
-  /** Which draw of the whole value this is, from 0. */
+  /** Number of the attempt at the whole value, from 0. */
   readonly attempt: number;
 }
 
@@ -225,7 +225,7 @@ export class ValueDrawer implements Drawing {
     }
   }
 
-  /** One of the values that the description names, where it fits. */
+  /** Returns a matching value among the choices in the description. */
   #told(demand: Demand, { parts, place }: { readonly parts: readonly Part[]; readonly place: Place }): JsonValue | undefined {
     const description = demand.format === undefined ? descriptionOf(demand, place) : "";
     if (description === "") return undefined;
@@ -270,10 +270,10 @@ function boundsOf({
   return { minimum, maximum, aboveMinimum, belowMaximum, multiplesOf };
 }
 
-/** Of "success or failed" the success is drawn. */
+/** Choices that mean failure: of "success or failed", the success is drawn. */
 const FAILED = /^(?:fail(?:ed|ure)?|errors?|unsuccessful)$/iu;
 const NO_BOUNDS = { least: -Infinity, most: Infinity };
-/** Names that say nothing without the thing they belong to. */
+/** Names that are ambiguous without the noun of the thing they belong to. */
 const BARE = new Set(["name", "code", "number", "from", "to"]);
 
 const QUERY = /^(?:query|q|search|keywords?|term|search_term|search_query)$/u;
@@ -290,7 +290,7 @@ function fullName({ name, whose }: Place, subject: Subject | undefined): string 
 const OF_ITSELF = /(?:description|summary|overview|synopsis|bio|about)$/u;
 const MAX_CALLED = 60;
 
-/** The topic of a text that describes a thing with a name is that thing. */
+/** Makes a named thing the topic of a text that describes it. */
 function aboutItself({ name, called }: Place, topic: Topic | undefined): Topic | undefined {
   if (called === undefined || called.length > MAX_CALLED || !OF_ITSELF.test(plainName(name))) return topic;
   return { words: [], noun: topic?.noun ?? "", things: [called], named: undefined };
@@ -300,7 +300,7 @@ const CERTAIN = /^(?:success|ok|succeeded|successful)$/u;
 const NEGATIVE =
   /^(?:is_)?(?:all_day|incomplete|incomplete_results|deleted|error|failed|blocked|banned|expired|cancell?ed|locked|archived|disabled|has_error)/u;
 
-/** Flags are mostly set, but for those that say something went wrong. */
+/** Returns true for most flags, except those that say something is wrong. */
 function booleanFor({ name, random }: Place): boolean {
   if (CERTAIN.test(name)) return true;
   return random.next() < (NEGATIVE.test(name) ? 0.1 : 0.8);
@@ -308,10 +308,10 @@ function booleanFor({ name, random }: Place): boolean {
 
 const ALL_TYPES = [TYPE_BIT.object, TYPE_BIT.string, TYPE_BIT.integer, TYPE_BIT.array, TYPE_BIT.boolean, TYPE_BIT.fraction, TYPE_BIT.null];
 
-/** The type to draw: the one that the keywords speak of at first, null last, and each in turn where attempts fail. */
+/** Returns the type to draw: the type that the keywords are about, null last, then the others in turn if attempts fail. */
 function typeFor(demand: Demand, place: Place, { attempt, lean }: Manner): number | undefined {
   const { depth } = place;
-  if ((demand.types & (demand.types - 1)) === 0) return demand.types === 0 ? undefined : demand.types; // there is but one
+  if ((demand.types & (demand.types - 1)) === 0) return demand.types === 0 ? undefined : demand.types; // a single type
   const allowed = ALL_TYPES.filter((type) => (demand.types & type) !== 0);
   const isNumber = (demand.types & TYPE_BIT.fraction) !== 0;
   const usual = allowed.filter((type) => type !== TYPE_BIT.null && !(type === TYPE_BIT.integer && isNumber && demand.types !== -1));
@@ -326,7 +326,7 @@ function typeFor(demand: Demand, place: Place, { attempt, lean }: Manner): numbe
   return depth === 0 ? TYPE_BIT.object : typeTold(place, described(descriptionOf(demand, place)));
 }
 
-/** The type of what no schema gives a type, as its description and its name tell. */
+/** Returns the type of a value without a schema type, by its description and name. */
 function typeTold({ name, hint }: Place, told: Described): number {
   const shown = told.fallback ?? (told.type === "boolean" ? undefined : told.examples[0]);
   const isQuoted = shown?.quoted === true;
@@ -346,7 +346,7 @@ function typeTold({ name, hint }: Place, told: Described): number {
   return Number.isInteger(bare) || isWholeByName({ name, told }) ? TYPE_BIT.integer : TYPE_BIT.fraction;
 }
 
-/** The description, or that of the array it is an item of. */
+/** Returns the description of the value, else that of the array it is an item of. */
 function descriptionOf({ description }: Demand, { hint }: Place): string {
   return description === "" ? hint : description;
 }

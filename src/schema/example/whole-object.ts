@@ -1,36 +1,35 @@
-/** The fields of one object while its values are brought into agreement, those of objects inside it included. */
+/** The fields of one object, including those of nested objects, while its values are made consistent. */
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import type { Described } from "./described.ts";
 import { plainName } from "./name-words.ts";
 import type { RandomStream } from "./random-stream.ts";
 
-/** One object whose values are drawn. */
+/** An object whose values were drawn. */
 export interface DrawnObject {
   readonly entries: ReadonlyMap<string, JsonValue>;
-  /** There is no given value here, so another may be used. */
+  /** Whether the value was not given, so that it may be replaced. */
   isMadeUp(name: string): boolean;
-  /** Puts a value in the place of another, where it fits the schema. */
+  /** Replaces a value if the new one matches the schema. */
   replace(name: string, value: JsonValue): void;
-  /** Another value for the property; undefined for none. */
+  /** Draws another value for the property; undefined if there is none. */
   redraw(name: string, turn: number): JsonValue | undefined;
   told(name: string): Described | undefined;
-  /** A value of the call, by the words of its name. */
+  /** Returns a value of the call, by plain name. */
   known(plain: string): JsonValue | undefined;
   readonly random: RandomStream;
 }
 
-/** Brings some fields into agreement. */
+/** Makes some fields consistent. */
 export type Step = (object: WholeObject) => void;
 
 /**
  * A relation between the fields of an object.
  *
- * It is asked once for the same names, their words joined by `_`, and answers what is to be done with every object that has them;
- * undefined where it does not apply.
+ * Called once per set of plain names; returns what to do with every object that has them, or undefined if the relation does not apply.
  */
 export type Relation = (names: ReadonlySet<string>) => Step | undefined;
 
-/** Objects with more properties are left as they are. */
+/** Objects with more properties are left unchanged. */
 const MAX_PROPERTIES = 200;
 const MAX_INNER = 12;
 
@@ -39,7 +38,7 @@ interface Path {
   readonly inner: string | undefined;
 }
 
-/** Fields by the words of their names, joined by `_`: `departure_time` is also the `time` of a `departure`. */
+/** Fields by plain name: `departure_time` is also the `time` of a nested object `departure`. */
 export class WholeObject {
   readonly random: RandomStream;
   readonly #object: DrawnObject;
@@ -83,7 +82,7 @@ export class WholeObject {
     return plain === undefined ? undefined : numberIn(this.at(plain));
   }
 
-  /** Of the object, or of the call it answers. */
+  /** Returns a number of the object, else of the call it answers. */
   numberHereOrAsked(names: readonly string[]): number | undefined {
     const here = this.number(this.first(names));
     return here ?? names.map((name) => numberIn(this.#object.known(name))).find((value) => value !== undefined);
@@ -108,7 +107,7 @@ export class WholeObject {
     return path !== undefined && this.#object.isMadeUp(path.name);
   }
 
-  /** Where the value is generated, and the other fits the schema. */
+  /** Sets a value, if the present one was not given and the new one matches the schema. */
   set(plain: string | undefined, value: JsonValue): void {
     const path = plain === undefined ? undefined : this.#paths.get(plain);
     if (path === undefined || plain === undefined || !this.isMadeUp(plain)) return;
@@ -122,7 +121,7 @@ export class WholeObject {
     this.#object.replace(path.name, changed);
   }
 
-  /** A number as the place had one: rounded to cents, as a string where there is a string. */
+  /** Sets a number, if the present value is one: rounded to cents, and as a string if it was a string. */
   setNumber(plain: string | undefined, value: number): void {
     const before = plain === undefined ? undefined : this.at(plain);
     if (plain === undefined || numberIn(before) === undefined) return;

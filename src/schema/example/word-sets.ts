@@ -1,4 +1,4 @@
-/** Sets of values by which an example tells its kind: 'AAPL' is a ticker, so any other ticker will do. */
+/** Recognizes the kind of an example value by sets: 'AAPL' is a ticker, so any other ticker is possible. */
 import { maskOfDate, writeDate } from "./date-mask.ts";
 import { digitsText, formatText, hexText } from "./format-text.ts";
 import { PLACES, WORTH, everyPlace } from "./places.ts";
@@ -9,7 +9,7 @@ export type Maker = (random: RandomStream) => string;
 
 interface WordSet {
   readonly words: readonly string[];
-  /** Where a value is in several sets, the name of the property decides. */
+  /** If a value is in several sets, the name of the property decides. */
   readonly names?: RegExp;
 }
 
@@ -53,7 +53,10 @@ function indexed(spell: (word: string) => string): ReadonlyMap<string, readonly 
   return index;
 }
 
-/** Makes values of the kind of an example, spelled as it is; undefined where its kind is not known. @param name of the property, its words joined by `_` */
+/**
+ * Returns a maker of values of the same kind and spelling as the example; undefined if its kind is unknown. @param name of the property, its
+ * words joined by `_`
+ */
 export function kindOfExample(example: string, name: string): Maker | undefined {
   const exact = chosen(EXACT.get(example), name);
   if (exact !== undefined) return (random) => random.pick(exact.words);
@@ -79,7 +82,7 @@ function shapeOf(example: string): Maker | undefined {
   return found?.[1];
 }
 
-/** A minute of the years around. */
+/** Returns a time from 2024 to 2026, at a full five minutes. */
 export function momentFor(random: RandomStream): number {
   const day = Date.UTC(random.integer(2024, 2026), random.integer(0, 11), random.integer(1, 28));
   return day + (random.integer(7, 21) * 60 + random.integer(0, 11) * 5) * 60_000;
@@ -101,7 +104,7 @@ const SHAPES: readonly (readonly [RegExp, Maker])[] = [
   [/^1[5-8]\d{11}$/u, (random) => String(random.integer(1_704_067_200, 1_798_761_600) * 1_000)],
 ];
 
-/** Another id of the same build: digits for digits, in a hash any. */
+/** Returns another id of the same form: other digits for digits; if it is a hash, any hash. */
 export function likeId(example: string, random: RandomStream): string {
   if (/^(?=.*\d)(?=.*[a-f])[0-9a-f]{8,64}$/u.test(example)) return hexText(random, example.length);
   return example.replaceAll(/\d+/gu, (digits) => (digits.length > 18 ? digits : digitsText(random, digits.length)));

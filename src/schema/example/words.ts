@@ -1,4 +1,4 @@
-/** Words that examples are made of. All are common or invented; domains and addresses are those reserved for documentation. */
+/** Words for examples. All are common or invented; domains and addresses are those reserved for documentation. */
 
 const list = (words: string): readonly string[] => words.split(",");
 
@@ -54,11 +54,11 @@ export const GENRES = list("rock,jazz,pop,classical,hip-hop,electronic,folk,blue
 export const LEAGUES = list("Premier League,La Liga,Serie A,Bundesliga,Ligue 1,NBA,NHL,MLB,Eredivisie");
 export const CAR_MAKES = list("Toyota,Honda,Ford,Volvo,Audi,Kia,Mazda,Skoda,Renault,Subaru");
 export const SIGNS = list("aries,taurus,gemini,cancer,leo,virgo,libra,scorpio,sagittarius,capricorn,aquarius,pisces");
-/** For what has a name that says nothing of its values. */
+/** Values for names that give no hint about them. */
 export const SETTINGS = list(
   "default,standard,general,primary,basic,main,custom,classic,alpha,beta,gamma,delta,north,south,east,west,central,upper,lower,inner,outer,first,second,third,final,early,late,short,long,small,medium,large,light,dark,open,closed,simple,advanced,full,partial,local,global,public,internal,manual,automatic,daily,weekly,monthly",
 );
-/** For what is called as its owners like. */
+/** Names of things that their owners name freely. */
 export const PROPER_NAMES = list(
   "Atlas,Aurora,Borealis,Cascade,Cedar,Cobalt,Comet,Drift,Echo,Ember,Falcon,Fjord,Granite,Helix,Indigo,Juniper,Keystone,Lark,Lumen,Maple,Meridian,Mosaic,Nimbus,Northstar,Onyx,Orbit,Osprey,Polaris,Prism,Quartz,Raven,Ridge,Sable,Sierra,Solstice,Spruce,Summit,Tern,Topaz,Vertex,Willow,Zephyr",
 );

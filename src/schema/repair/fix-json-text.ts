@@ -36,7 +36,7 @@ export function copyJsonText(text: string, maxDepth: number): JsonCopy | undefin
  * Returns the deeply frozen object or array of a text with broken syntax, and the repairs; the reason if it cannot be determined, or if the
  * text was cut off inside a value.
  *
- * A duplicate key with different values and an integer that would lose digits are refused, and named in the reason.
+ * A duplicate key and an integer that would lose digits are refused, and named in the reason.
  */
 export function fixJsonText(text: string, maxDepth: number = DEFAULT_MAX_DEPTH): FixedJson | ToolError {
   if (text.length > MAX_DAMAGED_CHARS) return whyNotJson(text, maxDepth);

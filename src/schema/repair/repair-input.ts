@@ -31,9 +31,10 @@ const NO_REPAIRS: readonly Repair[] = Object.freeze([]);
  *
  * An input that is valid and lacks no default is returned as the same object. Otherwise defaults of missing optional properties are added, and
  * only if the input is still invalid it is repaired: `"5"` → 5 and `"true"` → true if the schema does not allow text, JSON text → object or
- * array, enum values and keys that differ only in case or separators, and forbidden keys are removed if `options` allow it. An optional null
- * that the schema does not allow is left out. Never converts a number to text, or moves a value out of or into an array. Every change is
- * listed, and nothing is changed unless the whole input is then valid. The problems are those that remain after the repairs.
+ * array, enum values and keys that differ only in case or separators, and forbidden keys are removed if `options` allow it. A null that an
+ * optional property does not allow is left out. Never converts null to another value or a number to text, or moves a value out of or into an
+ * array. Every change is listed, and nothing is changed unless the whole input is then valid. The problems are those that remain after the
+ * repairs.
  */
 export function fitInput(input: JsonValue, validator: Validator, options: RepairOptions): RepairOutcome {
   return fitterOf(validator).fit(input, options);

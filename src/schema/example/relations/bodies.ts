@@ -1,4 +1,4 @@
-/** Measures of one body, and the age of one person. */
+/** Consistent measurements of one body, and the age of one person. */
 import { THIS_YEAR } from "../eras.ts";
 import type { Relation, WholeObject } from "../whole-object.ts";
 
@@ -7,7 +7,7 @@ const OF_A_BODY =
 const WEIGHTS = ["weight_kg", "weight", "body_weight", "weight_in_kg"];
 const HEIGHTS = ["height_cm", "height", "body_height", "height_in_cm"];
 
-/** A person's weight, height and temperature, and the index of the first two. */
+/** A person's weight, height, temperature, and the body mass index. */
 export const oneBody: Relation = (names) => {
   const isBody = [...names].some((name) => OF_A_BODY.test(name));
   const [weight, height] = [WEIGHTS.find((name) => names.has(name)), HEIGHTS.find((name) => names.has(name))];
@@ -39,7 +39,7 @@ function keepWithin(
 
 const BORN = ["birth_date", "date_of_birth", "birthdate", "dob", "birthday", "born_on"];
 
-/** The age of a person, by the date of birth. */
+/** The age of a person, from the date of birth. */
 export const ageOf: Relation = (names) => {
   const born = BORN.find((name) => names.has(name));
   if (born === undefined || !names.has("age")) return undefined;

@@ -1,4 +1,4 @@
-/** Dates in their order, and what is measured between them. */
+/** Dates in chronological order, and the durations between them. */
 import type { JsonValue } from "../../../core/base/json.ts";
 import { readDate, writeDate } from "../date-mask.ts";
 import { dateOf, dateTextLike } from "../date-text.ts";
@@ -6,9 +6,9 @@ import type { Relation, Step, WholeObject } from "../whole-object.ts";
 
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
-/** More pairs in one object are left in their disorder. */
+/** Objects with more pairs of dates are left unchanged. */
 const MAX_PAIRS = 60;
-/** A made-up span that is so many times the usual one is drawn in. */
+/** A generated span longer than this many times the usual gap is shortened. */
 const LONGEST_GAP = 12;
 
 const CREATED = /(?:^|_)(?:created|placed|ordered|opened|issued|joined|registered|submitted|requested|booked|started)(?=_|$)/u;
@@ -16,11 +16,11 @@ const CREATED = /(?:^|_)(?:created|placed|ordered|opened|issued|joined|registere
 interface Turn {
   readonly earlier: RegExp;
   readonly later: RegExp;
-  /** The usual minutes between the two. */
+  /** The usual number of minutes between the two. */
   readonly gap: number;
 }
 
-/** Dates that come before others, by the words of their names. */
+/** Names of dates that come before others. */
 const IN_TURN: readonly Turn[] = [
   { earlier: /(?:^|_)(?:depart|departure|departs|outbound)(?=_|$)/u, later: /(?:^|_)(?:arrive|arrival|arrives)(?=_|$)/u, gap: 150 },
   { earlier: /(?:^|_)(?:depart|departure|departs|outbound)(?=_|$)/u, later: /(?:^|_)(?:return|inbound|returns)(?=_|$)/u, gap: 7_200 },
@@ -78,7 +78,7 @@ const DURATIONS: readonly (readonly [RegExp, number])[] = [
   [/^(?:duration|length)(?:_in)?_days$|^(?:number_of_)?days$/u, DAY],
 ];
 
-/** The start before the end, and the duration between them. */
+/** The start is before the end, and the duration is the time between them. */
 export const orderDates: Relation = (names) => {
   const pairs: { readonly earlier: string; readonly later: string; readonly gap: number }[] = [];
   const list = [...names];
@@ -135,7 +135,7 @@ interface Moment {
   write(at: number): JsonValue;
 }
 
-/** The date in a field, as ISO text, in the spelling its description shows, or in seconds or milliseconds since 1970. */
+/** Reads the date in a field: an ISO text, the format in its description, or seconds or milliseconds since 1970. */
 function momentAt(object: WholeObject, name: string): Moment | undefined {
   const value = object.at(name);
   const mask = object.told(name)?.mask;
@@ -171,7 +171,7 @@ const SPANS: readonly (readonly [from: readonly string[], to: readonly string[]]
 const NIGHTS = ["nights", "number_of_nights", "num_nights", "total_nights"];
 const DAYS = ["days", "number_of_days", "num_days", "total_days", "rental_days", "days_requested", "duration_days"];
 
-/** The nights or days between two dates, of its own or of those it was asked for; both ends of a leave count. */
+/** The number of nights or days between two dates of the object or of the call; a leave includes both its first and last day. */
 export const countDays: Relation = (names) => {
   const count = [...NIGHTS, ...DAYS].find((name) => names.has(name));
   if (count === undefined) return undefined;
@@ -188,7 +188,7 @@ export const countDays: Relation = (names) => {
 
 const DONE_AT = /^(closed|resolved|cancell?ed|deleted|completed|finished|paid|shipped|delivered|refunded|archived|merged)_(?:at|on|date)$/u;
 
-/** An open thing has no date of closing. */
+/** A thing that is still open has no closing date. */
 export const notYet: Relation = (names) => {
   const state = ["state", "status"].find((name) => names.has(name));
   const done = [...names].flatMap((name) => {

@@ -1,4 +1,4 @@
-/** Two of a kind that a thing goes from one to the other: they differ. */
+/** Pairs whose values must differ, such as the origin and destination of a trip. */
 import type { Relation } from "../whole-object.ts";
 
 const PAIRED: readonly (readonly [RegExp, readonly string[]])[] = [

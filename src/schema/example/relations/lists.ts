@@ -1,4 +1,4 @@
-/** Lists: how many items they have, and shares that make a whole. */
+/** The counts of lists, and shares that add up to 100. */
 import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../../core/base/json.ts";
 import { plainName, singular } from "../name-words.ts";
 import type { Relation, WholeObject } from "../whole-object.ts";
@@ -29,7 +29,7 @@ function setCount(object: WholeObject, list: string, count: string): void {
 
 const SHARE = /^(?:percentage|percent|share|portion|allocation|vote_share|market_share)(?:_(?:percent|percentage|pct))?$/u;
 
-/** The shares of a list make 100. */
+/** The shares in a list add up to 100. */
 export const shareLists: Relation = (names) => {
   const lists = [...names].filter((name) => isList(name.slice(name.lastIndexOf("_") + 1)));
   if (lists.length === 0) return undefined;
@@ -43,7 +43,7 @@ export const shareLists: Relation = (names) => {
   };
 };
 
-/** By its last word. */
+/** Whether a word is a name of a list. */
 function isList(word: string): boolean {
   return singular(word) !== word || /^(?:data|list|breakdown|distribution|split|composition)$/u.test(word);
 }

@@ -1,15 +1,15 @@
-/** Money that belongs together: what is paid out, what is taken from an account, prices before and after a discount, loans. */
+/** Consistent amounts of money: net pay, fees, prices before and after a discount, loans. */
 import type { Relation, WholeObject } from "../whole-object.ts";
 
 const GROSS = ["gross_pay", "gross_salary", "gross_amount", "gross", "gross_income", "gross_wage"];
 const NET = ["net_pay", "net_salary", "net_amount", "net", "net_income", "take_home_pay", "net_wage"];
 const WITHHELD = ["tax", "taxes", "income_tax", "tax_withheld", "withholding", "tax_amount"];
 const KEPT = "social_security pension insurance health_insurance deductions other_deductions total_deductions contributions".split(" ");
-/** Shares of the gross that are kept back. */
+/** Shares of the gross pay that are withheld. */
 const TAX_SHARE = 0.19;
 const KEPT_SHARE = 0.08;
 
-/** The net is the gross without what is kept back. */
+/** The net pay is the gross pay without what is withheld. */
 export const netPay: Relation = (names) => {
   const [gross, net] = [firstOf(names, GROSS), firstOf(names, NET)];
   if (gross === undefined || net === undefined) return undefined;
@@ -30,7 +30,7 @@ const AMOUNTS = ["amount", "transfer_amount", "amount_sent", "payment_amount"];
 const FEES = ["fee", "fees", "transfer_fee", "service_fee", "commission", "transaction_fee", "processing_fee"];
 const DEBITED = "total_debited total_charged amount_debited total_amount total debited_amount charged_amount total_cost".split(" ");
 
-/** The fee comes on top of the amount. */
+/** The fee is added to the amount. */
 export const withFee: Relation = (names) => {
   const debited = firstOf(names, DEBITED);
   const fee = firstOf(names, FEES);
@@ -47,10 +47,10 @@ const LIST_PRICES = "list_price original_price regular_price old_price price_bef
 const SALE_PRICES = "sale_price discounted_price final_price discount_price offer_price deal_price current_price price".split(" ");
 const PERCENTS = ["discount_percent", "discount_percentage", "discount_pct", "discount_rate", "percent_off", "discount", "savings_percent"];
 const SAVED = ["discount_amount", "savings", "you_save", "amount_saved", "discount_value"];
-/** Of the list price, the least that a sale price is, where no discount is given. */
+/** Lowest sale price as a share of the list price, if no discount is given. */
 const LEAST_SHARE = 0.6;
 
-/** The price is the list price without its discount; the one that is given stays. */
+/** The sale price is the list price without the discount; a given price stays. */
 export const discounted: Relation = (names) => {
   const [before, after] = [firstOf(names, LIST_PRICES), firstOf(names, SALE_PRICES)];
   if (before === undefined || after === undefined) return undefined;
@@ -78,7 +78,7 @@ const MONTHLY = ["monthly_payment", "monthly_instalment", "monthly_installment",
 const PAYABLE = ["total_payable", "total_payment", "total_repayment", "total_paid", "total_amount_payable", "total_cost"];
 const INTEREST = ["total_interest", "interest_paid", "interest_amount", "interest_total"];
 
-/** A loan is paid back in equal months. Its amount, rate and term may be those of the call. */
+/** A loan is repaid in equal monthly payments. Its amount, rate and term may be those of the call. */
 export const repay: Relation = (names) => {
   const [monthly, payable] = [firstOf(names, MONTHLY), firstOf(names, PAYABLE)];
   if (monthly === undefined) return undefined;
@@ -112,10 +112,10 @@ const DAY_OPEN = ["open", "open_price", "opening_price"];
 const DAY_CLOSE = ["close", "close_price", "closing_price", "price", "last", "last_price", "adj_close"];
 const DAY_HIGH = ["high", "high_price", "day_high"];
 const DAY_LOW = ["low", "low_price", "day_low"];
-/** Of the opening price, the most that a day's other prices differ. */
+/** Maximum difference of a day's other prices from the opening price, as a share of it. */
 const SWING = 0.04;
 
-/** The prices of one day are near each other, and lie between the lowest and the highest. */
+/** The prices of one day are close to each other, and between the low and the high. */
 export const spanPrices: Relation = (names) => {
   const [high, low] = [firstOf(names, DAY_HIGH), firstOf(names, DAY_LOW)];
   const between = [...DAY_OPEN, ...DAY_CLOSE].filter((name) => names.has(name));

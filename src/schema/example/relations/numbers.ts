@@ -1,4 +1,4 @@
-/** Numbers beside each other: the least and the most, the part and the whole, amounts and rates. */
+/** Consistent numbers: minimum and maximum, part and whole, amounts and exchange rates. */
 import { WORTH } from "../places.ts";
 import type { Relation, WholeObject } from "../whole-object.ts";
 
@@ -17,7 +17,7 @@ const PAIRED: readonly (readonly [RegExp, string])[] = [
   [/^min(?=[a-z])/u, "max"],
 ];
 
-/** `min_price` is no more than `max_price`. */
+/** `min_price` is at most `max_price`. */
 export const orderNumbers: Relation = (names) => {
   const pairs = [...names].flatMap((low) =>
     PAIRED.flatMap(([pattern, other]) => {
@@ -43,11 +43,11 @@ function putInOrder(object: WholeObject, low: string, high: string): void {
   const [lower, higher] = [object.isMadeUp(low) ? most * 0.6 : least, object.isMadeUp(low) ? most : least * 1.6];
   object.setNumber(low, isWhole ? Math.floor(lower) : lower);
   object.setNumber(high, isWhole ? Math.ceil(higher) : higher);
-  // A bound of the schema may leave nothing between.
+  // bounds of the schema may leave no room between the two
   if ((object.number(low) ?? 0) > (object.number(high) ?? 0)) object.setNumber(low, object.number(high) ?? 0);
 }
 
-/** Parts and their wholes. `left`: the rest of the whole. */
+/** Parts and their wholes. `left`: the remainder of the whole. */
 const PARTS: readonly { readonly part: RegExp; readonly whole: readonly string[]; readonly left?: readonly string[] }[] = [
   { part: /^(?:page|current_page|page_number)$/u, whole: ["total_pages", "pages", "page_count", "num_pages"] },
   {
@@ -90,7 +90,7 @@ const PARTS: readonly { readonly part: RegExp; readonly whole: readonly string[]
   },
 ];
 
-/** A part is no more than the whole, the one that was asked for included. */
+/** A part is at most the whole, which may be a value of the call. */
 export const limitParts: Relation = (names) => {
   const parts = PARTS.flatMap(({ part, whole, left }) =>
     [...names]
@@ -117,7 +117,7 @@ const RATES = ["rate", "exchange_rate", "conversion_rate", "fx_rate"];
 const AMOUNTS = ["amount", "original_amount", "from_amount", "source_amount", "value"];
 const CONVERTED = ["converted_amount", "converted", "result", "to_amount", "target_amount", "converted_value"];
 
-/** The rate of the two currencies, and the amount in the other one. */
+/** The exchange rate of the two currencies, and the converted amount. */
 export const convert: Relation = (names) => {
   const rateName = RATES.find((name) => names.has(name));
   const result = CONVERTED.find((name) => names.has(name));

@@ -1,4 +1,4 @@
-/** One person: a name, its parts, an e-mail address and a user name that belong together. */
+/** One person: full name, first and last name, email address and user name that belong together. */
 import type { Relation, WholeObject } from "../whole-object.ts";
 import { FIRST_NAMES, LAST_NAMES } from "../words.ts";
 
@@ -25,7 +25,7 @@ export const onePerson: Relation = (names) => {
   };
 };
 
-/** `""`, `customer_` of `customer_email` and so on. */
+/** Returns the prefixes of the names: `""`, `customer_` for `customer_email`, and so on. */
 function prefixesOf(names: ReadonlySet<string>): Set<string> {
   const endings = [...FIRST, ...LAST, ...WHOLE, ...EMAIL, ...LOGIN];
   return new Set(
@@ -62,12 +62,12 @@ function unite(object: WholeObject, { first, last, whole, email, login }: Names)
     object.set(login, `${firstName}${lastName.slice(0, 1)}${/(?<!\d)\d*$/u.exec(user)?.[0] ?? ""}`.toLowerCase());
 }
 
-/** A `name` next to an address with two names is that of the person, and not of a thing. */
+/** Whether `name` is the person's name rather than that of a thing: there is an email address next to it. */
 function isOfEmail(whole: string | undefined, email: string | undefined): boolean {
   return whole === "name" && email !== undefined;
 }
 
-/** Of what was given first; else of what was made up. */
+/** Returns first and last name, from given values if possible, else from generated ones. */
 function nameFrom(object: WholeObject, { first, last, whole, email, login }: Names): readonly string[] | undefined {
   const isGiven = (name: string | undefined): boolean => name !== undefined && !object.isMadeUp(name);
   const [given, family, full, address] = [object.text(first), object.text(last), object.text(whole), object.text(email)];
@@ -86,13 +86,13 @@ function nameFrom(object: WholeObject, { first, last, whole, email, login }: Nam
     : undefined;
 }
 
-/** `ada.berg@…`, and `a.berg@…` with a first name of that letter. */
+/** Reads `ada.berg@…`, and `a.berg@…` with a first name that begins with the letter. */
 function nameOfEmail(address: string): readonly string[] | undefined {
   const [, first = "", last = ""] = /^([a-z]{1,20})[._-]([a-z]{2,20})@/iu.exec(address) ?? [];
   return namesOfWords(first, last);
 }
 
-/** `adab52`, `ada.berg`, `a_berg7`; undefined where no name is seen. */
+/** Reads `adab52`, `ada.berg`, `a_berg7`; undefined if there is no name. */
 function nameOfLogin(login: string): readonly string[] | undefined {
   const [, first = "", last = ""] = /^([a-z]{1,20})[._-]([a-z]{2,20})\d{0,6}$/iu.exec(login) ?? [];
   if (last !== "") return namesOfWords(first, last);

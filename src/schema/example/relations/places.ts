@@ -1,4 +1,4 @@
-/** One place: a city in its country, with its codes, its degrees and its time. */
+/** One place: a city, its country, codes, coordinates and time zone that belong together. */
 import type { JsonValue } from "../../../core/base/json.ts";
 import { PLACES, type Place, placesWith } from "../places.ts";
 import type { Relation, WholeObject } from "../whole-object.ts";
@@ -30,7 +30,7 @@ const ENDINGS: readonly (readonly [Facet, readonly string[]])[] = [
   ["currency", ["currency", "currency_code"]],
   ["phone", ["phone", "phone_number", "mobile"]],
 ];
-/** These tell the place, in this order, before others are fitted to them. */
+/** The facets that determine the place, in this order; the others are set to match. */
 const ANCHORS: readonly Facet[] = ["city", "airport", "country"];
 
 interface Field {
@@ -55,7 +55,7 @@ export const onePlace: Relation = (names) => {
   };
 };
 
-/** States that are written as two letters are those of the United States. */
+/** Two-letter states are those of the United States. */
 const STATE_CODES = /^[A-Z]{2}$/u;
 const STATES: ReadonlyMap<string, string> = new Map([
   ["New York", "NY"],
@@ -79,7 +79,7 @@ function unite(object: WholeObject, fields: readonly Field[]): void {
   }
 }
 
-/** The place that the given values tell; else the one of the made-up city, airport or country. */
+/** Returns the place of the given values, else that of the generated city, airport or country. */
 function placeOf(object: WholeObject, fields: readonly Field[]): Place | undefined {
   const ordered = ANCHORS.flatMap((anchor) => fields.filter(({ facet }) => facet === anchor));
   const given = ordered.filter(({ name }) => !object.isMadeUp(name));
@@ -113,7 +113,7 @@ interface Before {
   readonly random: number;
 }
 
-/** The value of the place, in the spelling that the field had; undefined for none. */
+/** Returns the place's value of a facet, in the spelling of the previous value; undefined if there is none. */
 function facetOf(place: Place, { facet, before, random }: Before): JsonValue | undefined {
   const text = typeof before === "string" ? before : undefined;
   switch (facet) {

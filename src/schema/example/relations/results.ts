@@ -1,4 +1,4 @@
-/** The result of what is to be worked out. */
+/** Results of arithmetic expressions. */
 import type { JsonValue } from "../../../core/base/json.ts";
 import type { Given } from "../given.ts";
 import type { Relation } from "../whole-object.ts";
@@ -7,7 +7,7 @@ const EXPRESSIONS = ["expression", "equation", "formula", "calculation"];
 const RESULTS = ["result", "answer", "value", "output"];
 const MAX_LENGTH = 200;
 
-/** `42` for `6 * 7`. */
+/** The result is that of the expression, such as `42` for `6 * 7`. */
 export const workedOut: Relation = (names) => {
   const result = RESULTS.find((name) => names.has(name));
   if (result === undefined) return undefined;
@@ -19,7 +19,7 @@ export const workedOut: Relation = (names) => {
   };
 };
 
-/** The result of the expression that a call gives, for an answer that is nothing else; undefined where it gives none. */
+/** Returns the result of the expression in a call, for an answer that is a single value; undefined if there is no expression. */
 export function resultAsked(given: Given): number | undefined {
   for (const name of EXPRESSIONS) {
     const value = valueOf(given.find(name, true));
@@ -28,7 +28,7 @@ export function resultAsked(given: Given): number | undefined {
   return undefined;
 }
 
-/** Of numbers, the four operations and parentheses, rounded to hundredths; undefined for anything else. */
+/** Evaluates numbers, the four operations and parentheses, rounded to hundredths; undefined for anything else. */
 function valueOf(expression: JsonValue | undefined): number | undefined {
   if (typeof expression !== "string" || expression.length > MAX_LENGTH) return undefined;
   const tokens = expression.match(/\d+(?:\.\d+)?|[-+*/()]/gu) ?? [];

@@ -1,4 +1,4 @@
-/** Sums: lines, subtotals, what is added and taken off, what is paid back. */
+/** Consistent sums: line totals, subtotals, surcharges and discounts, refunds. */
 import { type JsonValue, isJsonArray, isJsonObject } from "../../../core/base/json.ts";
 import { plainName } from "../name-words.ts";
 import { type Relation, type WholeObject, numberIn } from "../whole-object.ts";
@@ -31,7 +31,7 @@ const ADDED =
   );
 const TAKEN = ["discount", "discount_amount", "discounts", "coupon_amount"];
 
-/** Quantity × price = line; lines = subtotal; subtotal and what is added and taken off = total. */
+/** Quantity × price = line total; sum of the lines = subtotal; subtotal with surcharges and discounts = total. */
 export const addUp: Relation = (names) => {
   const first = (wanted: readonly string[]): string | undefined => wanted.find((name) => names.has(name));
   const totals = first(TOTALS) ?? first(SUBTOTALS) ?? first(LINE_TOTALS);
@@ -80,7 +80,7 @@ function multiply(
   return true;
 }
 
-/** Of the one list whose items all say what they cost. */
+/** Returns the sum of the first list whose items all have a cost. */
 function sumOfItems(object: WholeObject): number | undefined {
   for (const name of object.names) {
     const list = object.at(name);
@@ -120,7 +120,7 @@ const PAID = [
 ];
 const FEES = ["cancellation_fee", "refund_fee", "penalty", "fee"];
 
-/** No more is paid back than was paid, by the object or by what is known of it. */
+/** A refund is at most the amount paid, which is in the object or known from the call. */
 export const limitRefund: Relation = (names) => {
   const refund = [...names].find((name) => REFUNDS.test(name));
   if (refund === undefined) return undefined;

@@ -1,11 +1,10 @@
-/** Values that are made of the name of a thing. */
 import { slugOf } from "../field-texts.ts";
 import type { Relation } from "../whole-object.ts";
 
 const TITLES = ["name", "title", "display_name", "label"];
 const SLUGS = ["slug", "permalink", "url_slug", "handle_slug"];
 
-/** `cast-iron-pan` for `cast iron pan`. */
+/** A slug is made of the title: `cast-iron-pan` for `cast iron pan`. */
 export const slugs: Relation = (names) => {
   const [title, slug] = [TITLES.find((name) => names.has(name)), SLUGS.find((name) => names.has(name))];
   if (title === undefined || slug === undefined) return undefined;
