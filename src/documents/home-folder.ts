@@ -20,10 +20,7 @@ export function homeFolder(home?: string): string {
   }
 }
 
-/**
- * Whether a path is absolute regardless of the current drive. On Windows, `/home/ada` is a different folder on each drive, where anyone may
- * create it.
- */
+/** Whether a path is absolute on every drive. On Windows, `/home/ada` is a different folder on each drive, where anyone may create it. */
 export function isWholePath(path: string, platform: string = process.platform): boolean {
   return platform === "win32" ? win32.isAbsolute(path) && win32.parse(path).root.length > 1 : posix.isAbsolute(path);
 }

@@ -6,10 +6,7 @@ import { parseJson } from "../core/base/parse-json.ts";
 export interface JsonLines<Item> {
   /** In the order of the lines. */
   readonly items: readonly Item[];
-  /**
-   * One entry per invalid line, in order: `file:3: …`, with the column if the line is not JSON. At most twenty, the last of which counts the
-   * rest.
-   */
+  /** One entry per invalid line, in order: `file:3: …`, with the column if it is not JSON. At most twenty, the last of which counts the rest. */
   readonly problems: readonly string[];
 }
 

@@ -11,10 +11,7 @@ export interface ReplaceOptions {
   readonly mode?: number;
 }
 
-/**
- * Replaces a file; if the path is a link, the file it links to. @throws ToolError `store_failed` with the system's error; the old file is then
- * unchanged
- */
+/** Replaces a file, or the file that a link leads to. @throws ToolError `store_failed` with the system's error; the old file is then unchanged */
 export async function replaceFile(path: string, text: string, { mode = 0o644 }: ReplaceOptions = {}): Promise<void> {
   const target = await realpath(path).catch(() => resolve(path));
   const temporary = join(dirname(target), `.${systemPorts.ids.next("haft")}.part`);

@@ -8,10 +8,7 @@ import { KeyPositions, LineIndex, type KeyPath, type Position } from "./key-posi
 
 /** Maximum length of a recorded path. No known key is deeper; deeper keys are reported at their nearest ancestor. */
 const MAX_PATH = 8;
-/**
- * Maximum number of parts of a dotted key. Each part is a table inside another, and a value nested too deeply would overflow the stack of its
- * readers.
- */
+/** Maximum number of parts of a dotted key. Each is a table inside another; too deep a value would overflow the stack of its readers. */
 const MAX_PARTS = 32;
 
 /** @throws RefusedToml @param decodeKey decodes a quoted key with escapes, such as `"a\u0020b"` */
@@ -21,10 +18,7 @@ export function tomlPositions(text: string, decodeKey: (quoted: string) => strin
   return scanner.positions;
 }
 
-/**
- * The error for a date that does not exist, which the parser reads as a day of the next month, or for a key that the parser would nest without
- * a limit.
- */
+/** Thrown for a date that does not exist, which the parser reads as one of the next month, and for a key that it would nest without a limit. */
 export class RefusedToml extends Error {
   readonly position: Position;
 

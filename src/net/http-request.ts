@@ -8,10 +8,7 @@ export interface HttpRequest {
   /** In order; a name may occur several times. Checked, then sent unchanged. */
   readonly headers: readonly HttpHeader[];
   readonly body?: Uint8Array | undefined;
-  /**
-   * Lower-case names of headers that are dropped when a redirect leaves the origin, in addition to `authorization`, `cookie` and
-   * `proxy-authorization`.
-   */
+  /** Lower-case names of headers to drop when a redirect leaves the origin, besides `authorization`, `cookie` and `proxy-authorization`. */
   readonly secretHeaders?: readonly string[];
   /** Names of query parameters that are removed from a redirect's address when it leaves the origin. */
   readonly secretQuery?: readonly string[];

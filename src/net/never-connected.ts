@@ -1,9 +1,6 @@
 /** Recognizes failures of a request of which nothing was sent. */
 
-/**
- * True if there never was a connection, so that nothing can have been sent. Excludes reads and writes, which fail with the same codes if the
- * network is lost later.
- */
+/** True if there was no connection, so that nothing was sent. Excludes reads and writes, which fail with the same codes later. */
 export function neverConnected(thrown: unknown): boolean {
   const call: unknown = thrown instanceof Error && "syscall" in thrown ? thrown.syscall : undefined;
   return NOT_CONNECTED.has(codeOf(thrown)) && call !== "read" && call !== "write";

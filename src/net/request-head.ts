@@ -74,10 +74,7 @@ export function writeHeaders(
   return written;
 }
 
-/**
- * Groups headers by name. An object instead of an array: instrumentations of `node:http` add headers to a copy of it, and would lose those of
- * an array.
- */
+/** Groups headers by name. An object, since instrumentations of `node:http` add headers to a copy of it, and would lose those of an array. */
 export function headersByName(headers: readonly HttpHeader[]): Record<string, string | string[]> {
   const values = new Map<string, { readonly name: string; readonly values: string[] }>();
   for (const [name, value] of headers) {

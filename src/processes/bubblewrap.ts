@@ -25,10 +25,7 @@ export interface SandboxPolicy {
 export interface Exception {
   readonly path: string;
   readonly kind: "hidden" | "readOnly" | "pinned";
-  /**
-   * Descriptor of the open file or folder, so that nothing else can take its place meanwhile. bubblewrap closes it; it is not passed for
-   * `hidden` paths.
-   */
+  /** Descriptor of the open path, so that nothing else can take its place. bubblewrap closes it; it is not passed for `hidden` paths. */
   readonly fd: number;
   readonly isFolder: boolean;
 }
@@ -109,10 +106,7 @@ export function findProgram(name: string, path: string): string | undefined {
   return candidates.find((candidate) => isAbsolute(candidate) && isExecutable(candidate));
 }
 
-/**
- * Puts the system's folders of `PATH` first: others, such as `node_modules/.bin`, may be writable for a model, and the result is used for
- * programs outside the sandbox.
- */
+/** Puts the system's folders of `PATH` first: a model may be able to write to others, and the result is used outside of the sandbox. */
 export function systemFirst(path: string): string {
   const isOfUser = (folder: string): number => (/^(?:\/usr(?:\/local)?)?\/s?bin\/?$/u.test(folder) ? 0 : 1);
   return path

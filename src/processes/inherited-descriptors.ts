@@ -4,10 +4,7 @@ import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
 /** `O_CLOEXEC` in the flags that /proc shows, in octal. @see https://man7.org/linux/man-pages/man5/proc_pid_fdinfo.5.html */
 const CLOSED_IN_PROGRAMS = 0o2000000;
 
-/**
- * Returns inherited descriptors above 2, through which a sandboxed program could reach files opened outside: Node closes only its own. Empty
- * on other systems than Linux.
- */
+/** Returns inherited descriptors above 2, by which a sandboxed program could reach open files: Node closes only its own. Linux only. */
 function inheritedDescriptors(): readonly number[] {
   try {
     return readdirSync("/proc/self/fdinfo").flatMap((name) => (Number(name) > 2 && isInherited(name) ? [Number(name)] : []));

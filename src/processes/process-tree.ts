@@ -1,5 +1,5 @@
 /**
- * Finds the processes that a program has started, even those that left its group and session, and ends them. Linux only; elsewhere only the
+ * Finds the processes that a program has started, even those that left its group and session, and ends them. Elsewhere than on Linux only the
  * group.
  */
 import { readdirSync, readFileSync } from "node:fs";

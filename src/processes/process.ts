@@ -162,10 +162,7 @@ export function serverEnvironment(declared: Readonly<Record<string, string>>): R
  */
 const NO_CURRENT_FOLDER = "NoDefaultCurrentDirectoryInExePath";
 
-/**
- * Returns the variables with upper-case names, as in `INHERITED`: Windows writes `Path` and `SystemRoot`, and in a worker thread Node's
- * look-up is case-sensitive.
- */
+/** Returns the variables in upper case, as in `INHERITED`: Windows writes `Path`, and in a worker thread Node's look-up is case-sensitive. */
 export function inCapitals(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(Object.entries(environment).map(([name, value]) => [name.toUpperCase(), value]));
 }

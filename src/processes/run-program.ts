@@ -72,10 +72,7 @@ const POLL_MS = 50;
 /** Minimum time between two checks of the program's usage, in milliseconds; at least WATCH_SHARE times the duration of a check. */
 const WATCH_MS = 100;
 const WATCH_SHARE = 10;
-/**
- * Time between two cheap checks of the machine's number of tasks, in milliseconds: a program that forks without end has thousands after
- * `WATCH_MS`.
- */
+/** Milliseconds between two cheap checks of the machine's number of tasks: a program that forks without end has thousands after `WATCH_MS`. */
 const GROWTH_MS = 10;
 /** If the machine has this many times more new tasks than a program may have, other programs are hardly the cause: the program is checked at once. */
 const FAR_BEYOND = 4;
@@ -85,10 +82,7 @@ const LAST_OUTPUT_MS = 250;
 const THREADS_PER_PROCESS = 16;
 const MAX_OPEN_FILES = 4_096;
 
-/**
- * Shell script that sets the kernel's limits for each process, then becomes the program. `-` = no limit. The fifth argument is whether
- * standard error is part of the output.
- */
+/** Shell script that sets the kernel's limits per process and becomes the program. `-` = no limit. `$5` = whether to merge standard error. */
 const WITH_LIMITS = `
 ulimit -c 0
 ulimit -n "$1" 2>/dev/null
@@ -112,10 +106,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   return await new Program(options).run();
 }
 
-/**
- * File extensions on Windows. Batch files are not started: how arguments must be quoted depends on what the file does with them, and a model
- * writes the arguments.
- */
+/** File extensions on Windows. Batch files are not started: the quoting of arguments, which a model writes, depends on what the file does. */
 const PROGRAM_ENDINGS = [".com", ".exe"];
 
 type StartOptions = SpawnOptions & { readonly env: Readonly<Record<string, string>> };

@@ -1,7 +1,4 @@
-/**
- * The system calls that are refused to a sandboxed program: attack surface of the kernel and ways around the limits, which ordinary programs
- * do not need.
- */
+/** The system calls refused to a sandboxed program: parts of the kernel and ways around the limits that ordinary programs do not need. */
 
 /** Numbers of the system calls on x64 and on arm64. @see https://github.com/torvalds/linux/blob/master/arch/x86/entry/syscalls/syscall_64.tbl */
 const REFUSED: Readonly<Record<string, readonly [x64: number, arm64: number]>> = {

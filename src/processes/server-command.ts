@@ -5,10 +5,7 @@ export interface ServerCommand {
   /** The program: looked up in `PATH` if it is a bare name. Never interpreted by a shell. */
   readonly command: string;
   readonly args?: readonly string[];
-  /**
-   * Environment variables in addition to the few that the server inherits (`PATH`, `HOME`, `USER`, `LANG`, `TMPDIR`) and `HAFT_SERVER`, which
-   * marks it.
-   */
+  /** Variables besides the few that the server inherits (`PATH`, `HOME`, `USER`, `LANG`, `TMPDIR`) and `HAFT_SERVER`, which marks it. */
   readonly env?: Readonly<Record<string, string>>;
   /** Working directory. @default that of this process */
   readonly cwd?: string;

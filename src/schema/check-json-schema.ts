@@ -24,10 +24,7 @@ export function checkOfNoLibrary(source: unknown): void {
   checkIsOneSchema(source);
 }
 
-/**
- * True for a schema of a library. JSON Schema that a library wrote, as `z.toJSONSchema()` does, may have a non-enumerable `~standard` and is
- * none.
- */
+/** True for a schema of a library. JSON Schema written by a library, as by `z.toJSONSchema()`, has a non-enumerable `~standard` and is none. */
 function isOfLibrary(value: unknown): value is Parameters<typeof isOwnSchema>[0] {
   if (!isStandardSchema(value) || isOwnSchema(value)) return false;
   return isInstanceOfClass(value) || Object.keys(value).includes("~standard");
@@ -79,10 +76,7 @@ const TYPE_WORDS: ReadonlySet<unknown> = new Set(["string", "number", "integer",
 /** Keywords whose value may look like the schema of a property. */
 const OBJECT_KEYWORDS: ReadonlySet<string> = new Set([...SCHEMA_KEYWORDS, ...SCHEMA_MAP_KEYWORDS, "const", "default"]);
 
-/**
- * Throws for properties without a schema around them, `{ city: { type: "string" } }` or `{ city: "string" }`: as a JSON Schema, they allow
- * everything.
- */
+/** Throws for bare properties, `{ city: { type: "string" } }` or `{ city: "string" }`: as a JSON Schema, they allow everything. */
 function checkHasKeywords(source: unknown): void {
   const entries = isJsonObject(source) ? Object.entries(source) : [];
   const isProperty = ([key, value]: readonly [string, unknown]): boolean =>

@@ -82,10 +82,7 @@ function applyWithRecord(node: SchemaNode, value: unknown, run: ValidationRun, r
   return valid;
 }
 
-/**
- * Applies rules with a separate record: `unevaluated…` depends on what this subschema and its own subschemas evaluated, not on sibling
- * subschemas.
- */
+/** Applies rules with a separate record: `unevaluated…` depends on what this subschema and its own subschemas evaluated, not on siblings. */
 function applyWithOwnRecord(node: SchemaNode, value: unknown, run: ValidationRun): boolean {
   const outer = run.evaluated;
   const own = new Evaluated();

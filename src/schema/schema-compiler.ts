@@ -204,10 +204,7 @@ class DocumentCompiler implements SubschemaCompiler {
   }
 }
 
-/**
- * Returns the anchor of a dynamic reference, which is looked up again in each validation; undefined if the static target is not itself a
- * dynamic anchor.
- */
+/** Returns the anchor of a reference that is looked up in each validation; undefined if its static target is not a dynamic anchor. */
 function dynamicAnchorOf(reference: Reference, target: SchemaNode, fragment: string): string | undefined {
   if (reference.keyword === "$ref") return undefined;
   const name = reference.keyword === "$recursiveRef" ? RECURSIVE_ANCHOR : fragment;

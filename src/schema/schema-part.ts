@@ -77,10 +77,7 @@ function placesOf(root: JsonObject): Places {
   return { pointers, hasReferences };
 }
 
-/**
- * Returns the maximum number of steps for checking a value of this many nodes: enough for plain schemas, and in few sizes, so that parts are
- * rarely recompiled.
- */
+/** Returns the maximum number of steps for a value of this many nodes; few distinct numbers, so that parts are rarely recompiled. */
 export function stepsFor(nodes: number): number {
   let steps = 1_024;
   while (steps < 50 * nodes) steps *= 4;

@@ -1,7 +1,4 @@
-/**
- * What sessions of this process have allowed besides the stored rules: a tool until the session ends, a digest once, and every grant of a
- * simulation.
- */
+/** Grants of this process's sessions besides the stored rules: a tool until the session ends, a digest once, everything a simulation allows. */
 import type { ApprovalScope, NewApproval } from "../../core/approval-store.ts";
 
 interface SessionGrants {

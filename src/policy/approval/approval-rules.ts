@@ -4,10 +4,7 @@ import { MAX_REMEMBERED_NAMES, nameMatcher, type NameMatcher } from "../permissi
 
 type Rule = "never" | "always" | "none";
 
-/**
- * Returns the reasons for asking that come from settings and tools, which every process can tell; any other reason comes from a session's own
- * rule.
- */
+/** Returns the reasons that come from settings and tools, which every process can tell; any other comes from a session's own rule. */
 function reasonsOfSettings(qualifiedName: string): { readonly destructive: string; readonly always: string } {
   return { destructive: `${qualifiedName} may destroy something.`, always: `The approval rules ask before ${qualifiedName} runs.` };
 }

@@ -78,10 +78,7 @@ export class ApprovalWatch {
     this.#follower = NOT_FOLLOWED;
   }
 
-  /**
-   * Passes on the answers of other processes. Resolves to the damage of the first answer that cannot be read; its question stays open, the
-   * others are settled.
-   */
+  /** Passes on answers of other processes. Resolves to the damage of the first unreadable answer; its question stays open. */
   async #findEnds(): Promise<string | undefined> {
     const { store, ports, open, onEnd } = this.#options;
     const ids = [...open.keys()];

@@ -42,10 +42,7 @@ export interface ApprovalSettings {
    * process over the same store. If omitted, every call that needs approval ends with `approval_required`.
    */
   readonly approve?: Approver | "inbox";
-  /**
-   * Patterns over qualified names that need approval, in addition to destructive tools: `mail::*`, `*`. A name without `::` is in toolset
-   * `default`.
-   */
+  /** Patterns over qualified names that need approval besides destructive tools: `mail::*`, `*`. A name without `::` is in toolset `default`. */
   readonly always?: readonly string[];
   /** Patterns of tools that never need approval; wins over `always` and over destructive. */
   readonly never?: readonly string[];

@@ -5,10 +5,7 @@ import type { JsonObject } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
 import { onAbort } from "../attempts/deadline.ts";
 
-/**
- * Interval of the polls in milliseconds, and their maximum number. The other process checks for requests about twice a second, and its
- * simulation has its own limit.
- */
+/** Interval of the polls in milliseconds, and their number. The other process checks about twice a second, and its simulation is limited too. */
 const LOOK_MS = 200;
 const MAX_LOOKS = 75;
 

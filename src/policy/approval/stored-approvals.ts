@@ -158,10 +158,7 @@ export class StoredApprovals implements ApprovalInbox {
     return this.#list({ ...query, ...(name === "id" ? { ids: [key] } : {}) });
   }
 
-  /**
-   * Answers a question and all others that the resulting rule matches. Resolves to the ids of the answered questions; empty if another answer
-   * came first.
-   */
+  /** Answers a question and all others that the resulting rule matches. Resolves to their ids; empty if another answer came first. */
   async #end(record: ApprovalRecord, verdict: ReadVerdict): Promise<readonly string[]> {
     const { scope, by } = verdict;
     const rule = ruleOfAnswer(record, verdict, this.#maker());

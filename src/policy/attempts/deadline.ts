@@ -181,10 +181,7 @@ function timerOf(target: Expiring, delayMs: number, clock: Clock): Timer {
   return { cancel: clock.timer(() => target.expire(), delayMs) };
 }
 
-/**
- * Settles `ending` with `end`. A promise is subscribed to rather than passed to `resolve`, so that `ending` can still be settled otherwise
- * until then.
- */
+/** Settles `ending`. A promise is subscribed to, not passed to `resolve`, so that `ending` can still be settled otherwise until then. */
 function settle<R>(ending: Settling<R> | undefined, end: R | Promise<R>): void {
   if (end instanceof Promise) void end.then(ending?.resolve, ending?.reject);
   else ending?.resolve(end);

@@ -1,9 +1,6 @@
 /** Records when each resource was last written, counted in writes, to find out whether an earlier read is out of date. */
 
-/**
- * Maximum number of path segments of a key. A deeper key counts as its ancestor at this depth, as for locks: this covers more than asked,
- * never less.
- */
+/** Maximum number of segments of a key. A deeper key counts as its ancestor at this depth, as for locks: that covers more, never less. */
 const MAX_DEPTH = 64;
 const DEFAULT_MAX_KEYS = 16_384;
 

@@ -71,10 +71,7 @@ export class StoredResults {
     this.#puts.add(put);
   }
 
-  /**
-   * Notifies the store of writes that are about to begin. Returns undefined if there is nothing to wait for. Rejects if the store cannot be
-   * reached.
-   */
+  /** Notifies the store before writes. Returns undefined if there is nothing to wait for. Rejects if the store cannot be reached. */
   beforeWrite(keys: readonly string[]): Promise<void> | undefined {
     this.#owe(keys);
     return this.#inUse ? this.#passOn() : undefined;

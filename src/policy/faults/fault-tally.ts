@@ -9,7 +9,7 @@ import { PersistentMap } from "../../core/base/persistent-map.ts";
 /** How often each call was made so far. Immutable, so that a branch can continue from it. */
 export type CallTally = PersistentMap<number>;
 
-/** What identifies a call for a seed, besides its tool and its session. */
+/** The identity of a call for a seed, besides its tool and its session. */
 export interface CallSample {
   /** Digest of the input as it was sent; the order of its keys does not matter. */
   readonly digest: string;

@@ -15,10 +15,7 @@ const WORDED = new WeakMap<ModelMessage, ModelMessage>();
 /** The length of the base64 in each message. */
 const CHARS = new WeakMap<ModelMessage, number>();
 
-/**
- * Maximum length of base64 in a request: the strictest provider accepts 20 MB in all. @see
- * https://ai.google.dev/gemini-api/docs/image-understanding
- */
+/** Maximum length of base64 in a request: the strictest provider accepts 20 MB. @see https://ai.google.dev/gemini-api/docs/image-understanding */
 const MAX_CHARS = 16_000_000;
 /** Media types of files that are sent to at least one provider; all others are only mentioned. */
 const SENT = /^(?:text\/|application\/(?:pdf$|json$|msword$|vnd\.))/u;
@@ -36,10 +33,7 @@ export function sendableMessages(messages: readonly ModelMessage[]): readonly Mo
   return sendable.some((message, index) => message !== messages[index]) ? sendable : messages;
 }
 
-/**
- * Drops the oldest files, until half of the limit is free. Replays how the conversation grew, so that later requests begin with the same
- * messages as this one.
- */
+/** Drops the oldest files until half of the limit is free. Replays the conversation, so that later requests begin with the same messages. */
 function leaveOldest(messages: ModelMessage[]): void {
   const shown: { readonly index: number; readonly chars: number }[] = [];
   let chars = 0;

@@ -19,15 +19,9 @@ function findFile(here: unknown = import.meta.url): URL | undefined {
   return existsSync(file) ? file : undefined;
 }
 
-/**
- * Starts the thread at once. The first `next` resolves when it is ready, and the first `goOn` begins the program. Call `next` once before each
- * `goOn`.
- */
+/** Starts the thread at once. The first `next` resolves when it is ready, the first `goOn` begins the program. Call `next` before each `goOn`. */
 export class ProgramThread {
-  /**
-   * A field instead of a variable: Turbopack would match `new Worker(file)` to any file in this folder, and then take this module for one that
-   * imports them all.
-   */
+  /** A field, since Turbopack would match `new Worker(file)` to any file in this folder, and take this module for one that imports them all. */
   readonly #file: URL;
   readonly #worker: Worker;
   readonly #clock: Clock;

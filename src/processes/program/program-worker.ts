@@ -154,10 +154,7 @@ class ProgramRun {
     this.#log = "";
   }
 
-  /**
-   * Posts the end at once: a program can delay its own end, for example with a promise whose executor is interrupted. The host then terminates
-   * the thread.
-   */
+  /** Posts the end at once: a program can delay its own end, as with a promise whose executor is interrupted. The host ends the thread. */
   #stop(limit: Limit): void {
     if (this.#limit !== undefined) return;
     this.#tell({ kind: "limit", limit });

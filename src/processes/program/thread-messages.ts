@@ -33,10 +33,7 @@ export interface ProgramCall {
   readonly name: string;
   /** JSON text. */
   readonly input: string;
-  /**
-   * Time of the program's clock when the call was made. Set by the program, since the number of calls that end together may differ when it is
-   * run again.
-   */
+  /** Time of the program's clock at the call. Set by the program: how many calls end together may differ when it is run again. */
   readonly madeAt: number;
 }
 

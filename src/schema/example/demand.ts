@@ -7,14 +7,14 @@ import { ANY_TYPE, type RawSchema, type SchemaNode, TYPE_BITS } from "../compile
 /** A subschema; `true` requires nothing and is left out, `false` allows nothing. */
 export type Part = SchemaNode | false;
 
-/** What one subschema requires of the items of an array. */
+/** The requirements of one subschema for the items of an array. */
 export interface ItemRules {
   readonly prefix: readonly unknown[];
   /** For the items after `prefix`; undefined = no requirement. */
   readonly rest: unknown;
 }
 
-/** What one subschema requires of the properties of an object. */
+/** The requirements of one subschema for the properties of an object. */
 export interface PropertyRules {
   readonly properties: RawSchema;
   readonly patterns: RawSchema;

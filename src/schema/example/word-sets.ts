@@ -53,10 +53,7 @@ function indexed(spell: (word: string) => string): ReadonlyMap<string, readonly 
   return index;
 }
 
-/**
- * Returns a maker of values of the same kind and spelling as the example; undefined if its kind is unknown. @param name of the property, its
- * words joined by `_`
- */
+/** Returns a maker of values like the example; undefined if its kind is unknown. @param name of the property, its words joined by `_` */
 export function kindOfExample(example: string, name: string): Maker | undefined {
   const exact = chosen(EXACT.get(example), name);
   if (exact !== undefined) return (random) => random.pick(exact.words);

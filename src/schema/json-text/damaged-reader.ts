@@ -154,10 +154,7 @@ class DamagedReader extends TokenReader {
     return value;
   }
 
-  /**
-   * Whether the missing comma after a value may be inside it, or more than a comma may be missing: `"a.ts," "b": 1`, `12"b": 3`, `[1 500]`, `5
-   * // 2,`.
-   */
+  /** Whether the comma missing after a value may be inside it, or is not all that is missing: `"a.ts," "b": 1`, `12"b": 3`, `[1 500]`, `5 // 2,`. */
   #mayHoldMore(valueEnd: number): boolean {
     const last = this.source[valueEnd - 1] ?? "";
     const gap = this.source.slice(valueEnd, this.at);

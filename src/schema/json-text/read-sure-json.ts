@@ -48,10 +48,7 @@ export interface OutlinedJson {
   readonly source: string;
 }
 
-/**
- * Reads an array or object with the places of its values, even if something in it must not be accepted; undefined if it cannot be read
- * completely.
- */
+/** Reads an array or object with the places of its values, even with values that must not be accepted; undefined if it is incomplete. */
 export function readOutline(text: string): OutlinedJson | undefined {
   const source = text.trim();
   if (!isOpening(source[0])) return undefined;

@@ -20,10 +20,7 @@ interface Fields {
   readonly declared: ReadonlySet<string>;
   readonly patterns: readonly { readonly pattern: LinearPattern; readonly node: SchemaNode }[];
   readonly additional: SchemaNode | undefined;
-  /**
-   * `properties` and `required` as a linked list in schema order; undefined if there are none, or if other fields are required or matched by
-   * patterns.
-   */
+  /** `properties` and `required` as a linked list in schema order; undefined if there are none, or if other required names or patterns exist. */
   readonly chain: Link | undefined;
   readonly links: ReadonlyMap<string, Link>;
   /** Number of required fields among `links`. */

@@ -95,10 +95,7 @@ class Automaton {
     this.#addedAt = new Float64Array(this.#states.length);
   }
 
-  /**
-   * Whether the pattern matches anywhere. With `found`, sets it to 1 at every position where a match ends (in a run from the end: begins) and
-   * returns false.
-   */
+  /** Whether the pattern matches anywhere. With `found`, sets it to 1 where a match ends (from the end: begins), and returns false. */
   run(text: string, found?: Uint8Array): boolean {
     const { isForwards } = this.#options;
     const last = isForwards ? text.length : 0;

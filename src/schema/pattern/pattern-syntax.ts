@@ -169,7 +169,7 @@ class PatternReader {
     return this.escape();
   }
 
-  /** Reads the text after a backslash that stands for one character of a set. */
+  /** Reads the text after a backslash that means one character of a set. */
   private escape(): SetMember {
     const letter = this.source.charAt(this.at);
     if (letter !== "" && CLASS_ESCAPES.includes(letter)) {
