@@ -195,7 +195,7 @@ class TomlScanner {
     }
   }
 
-  /** Moves past what a sticky pattern matches here; every pattern also matches the empty string. */
+  /** Moves past what a sticky pattern matches here; stays in place if it does not match. */
   #to(pattern: RegExp): void {
     pattern.lastIndex = this.#at;
     if (pattern.test(this.#text)) this.#at = pattern.lastIndex;

@@ -7,7 +7,7 @@ type Decoder = (firstBytes: Uint8Array) => Transform;
 
 const CHUNK_BYTES = 64 * 1024;
 const MAX_ENCODINGS = 2;
-/** A window of 8 MiB, the most that a server may use without agreement (RFC 9659); zlib's own limit would be 128 MiB. */
+/** A window of 8 MiB, the most that a server may require of a client (RFC 9659); the library's own limit would be 128 MiB. */
 const ZSTD_WINDOW_LOG_MAX = 23;
 
 const gunzip: Decoder = () => zlib.createGunzip({ chunkSize: CHUNK_BYTES });

@@ -1,6 +1,6 @@
 /** Recognizes failures of a request of which nothing was sent. */
 
-/** True if there was no connection, so that nothing was sent. Excludes reads and writes, which fail with the same codes later. */
+/** True if no connection was made, so that nothing was sent. False for reads and writes, whose errors have the same codes. */
 export function neverConnected(thrown: unknown): boolean {
   const call: unknown = thrown instanceof Error && "syscall" in thrown ? thrown.syscall : undefined;
   return NOT_CONNECTED.has(codeOf(thrown)) && call !== "read" && call !== "write";

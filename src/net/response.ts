@@ -150,7 +150,7 @@ export class CappedResponse implements HttpResponse {
     return this.#options.capEachEvent && isEventStream(this.headers);
   }
 
-  /** Whether the announced length is too large. Only used for this: then nothing needs to be read. */
+  /** Whether the announced length is too large. It is trusted only in this case, in which nothing needs to be read. */
   #saysTooMuch(): boolean {
     const isPlain = !this.#isCappedByEvent() && !this.headers.has("content-encoding") && this.#hasBody();
     return isPlain && Number(this.headers.get("content-length")?.[0] ?? 0) > this.#options.maxBytes;

@@ -1,4 +1,4 @@
-/** Decides which tools models and clients have, by patterns over qualified names. */
+/** Decides which tools models and clients may use, by patterns over qualified names. */
 import { DEFAULT_NAMESPACE, qualifiedName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";

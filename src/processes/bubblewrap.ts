@@ -39,7 +39,7 @@ export interface Bubblewrap {
 
 const INSTALL = 'Install bubblewrap ("apt install bubblewrap", "dnf install bubblewrap", "apk add bubblewrap")';
 const OR_NONE = 'or run without a sandbox: sandbox = "none" in the configuration, { sandbox: "none" } in a program.';
-/** The latest of the options in use. `--ro-bind-fd` was added with the fix of CVE-2024-42472, which was backported to older versions. */
+/** The newest of the options in use, to detect old versions. `--ro-bind-fd` came with the fix of CVE-2024-42472 and its backports. */
 const NEEDED = ["--disable-userns", "--size", "--seccomp", "--ro-bind-fd"];
 const TRY_MS = 10_000;
 const TEMPORARY = "/tmp";

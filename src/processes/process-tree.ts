@@ -1,7 +1,4 @@
-/**
- * Finds the processes that a program has started, even those that left its group and session, and ends them. Elsewhere than on Linux only the
- * group.
- */
+/** Finds and ends all processes that a program has started, even outside of its group and session. On other systems than Linux, only its group. */
 import { readdirSync, readFileSync } from "node:fs";
 import type { Clock } from "../core/ports.ts";
 import { HAS_PROCESS_GROUPS, signalGroup } from "./process-guard.ts";

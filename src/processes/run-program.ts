@@ -298,8 +298,7 @@ class Program {
     const errorOutput = this.#errors.text();
     if (this.#stop !== undefined) return { exitCode: undefined, stop: this.#stop, output, errorOutput };
     const { sandbox, merged } = this.#options;
-    // in merged mode, errors of bubblewrap and of the shell come before `exec 2>&1`; the shell may only warn, for example that its locale is
-    // not installed
+    // matched by its prefix: before `exec 2>&1`, the shell may warn too, for example that its locale is not installed
     if (sandbox !== undefined && merged && child.exitCode !== 0 && /^bwrap: /mu.test(errorOutput))
       throw new ToolError("unavailable", `The sandbox could not be made: ${errorOutput.trim()}`, {
         outcome: "not_started",

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
 import { onAbort } from "../attempts/deadline.ts";
 
-/** Interval of the polls in milliseconds, and their number. The other process checks about twice a second, and its simulation is limited too. */
+/** Interval of the polls in milliseconds, and their maximum number: the other process checks about twice a second, and its simulation is limited. */
 const LOOK_MS = 200;
 const MAX_LOOKS = 75;
 

@@ -56,7 +56,7 @@ export interface StoredApprovalsOptions {
 /**
  * The approvals of a store, for a program that does not ask any itself: a web page, a command, another service.
  *
- * A runtime over the same store has the same object as `runtime.approvals`.
+ * A runtime over the same store offers them as `runtime.approvals`.
  */
 export class StoredApprovals implements ApprovalInbox {
   readonly #store: ApprovalStore;

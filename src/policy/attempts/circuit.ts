@@ -13,7 +13,7 @@ export interface CircuitSettings {
   readonly openMs?: number;
   /** How many calls at a time probe a half-open circuit; as many must succeed to close it. Integer ≥ 1. @default 1 */
   readonly probes?: number;
-  /** Minimum share of failed calls in the window, from 0 to 1; ignored if at least 20 calls in half a second all failed. @default 0.5 */
+  /** Minimum share of failures in the window, from 0 to 1; ignored after 20 or more failures in a row over half a second. @default 0.5 */
   readonly minimumRate?: number;
 }
 

@@ -120,7 +120,7 @@ export class ResultCache {
     return this.#numbers++;
   }
 
-  /** False until the first key was prefixed: no call can be answered from here yet, so writes need not be reported. */
+  /** False until `nextNumber` was called: no call can be answered from here yet, so writes need not be reported. */
   get inUse(): boolean {
     return this.#numbers > 0;
   }

@@ -29,7 +29,7 @@ export function emptiest(schema: JsonSchema | undefined): JsonValue {
   return found === undefined ? [] : found[1];
 }
 
-/** Returns the first half of an array, a string or an object's members; null if that cannot be halved. */
+/** Returns the first half of an array, a string or an object's members; null for an empty one, and for any other value. */
 export function firstHalf(answer: JsonValue): JsonValue {
   if (typeof answer === "string") return answer === "" ? null : answer.slice(0, Math.floor(answer.length / 2)).toWellFormed();
   if (Array.isArray(answer)) return answer.length === 0 ? null : answer.slice(0, Math.floor(answer.length / 2));

@@ -44,7 +44,7 @@ export class LeaseLocks implements Locks {
   #isChanged = false;
   #pollMs = FIRST_POLL_MS;
   #stopTimer: (() => void) | undefined;
-  /** Until its first answer, the store may turn out to be one that cannot be opened. */
+  /** Why the store cannot be reached. Set until its first answer, since the store may be one that cannot be opened. */
   #unreachable: string | undefined = "The store has not answered yet.";
   #saidUnreachable = false;
 

@@ -12,7 +12,7 @@ import { changeTexts, replaceDataUrls } from "./data-urls.ts";
 export interface FileReplacement {
   /** Number of files replaced so far. */
   readonly found: number;
-  /** Returns the replacement of a file within a text. @param isShown whether the file itself is added after what the model is shown */
+  /** Returns the replacement of a file within a text. @param isShown whether the file is also added after the text that the model is shown */
   inText(file: FoundFile, isShown: boolean): string;
   /** Returns the replacement of a file that is a content part. */
   part(file: FoundFile): ContentPart;

@@ -13,7 +13,7 @@ const MIN_IMAGE_CHARS = 16;
 /** Minimum length of a file's base64, about 96 bytes; shorter data is shown as it is, since an id would take as much. */
 const MIN_FILE_CHARS = 128;
 
-/** The shortest data URL that counts: an image whose type has one letter. */
+/** Length of the shortest data URL that counts: an image whose type has one letter. */
 const LEAST_URL_CHARS = "data:image/x;base64,".length + MIN_IMAGE_CHARS;
 
 /** False for a text without a data URL; if true, the text may contain one. */

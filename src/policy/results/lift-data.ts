@@ -13,7 +13,7 @@ const BEGINNINGS: ReadonlyMap<string, string> = new Map([
 ]);
 const PDF = "application/pdf";
 const PDF_BEGINNING = "JVBERi0";
-/** A media type that some providers accept as a file. It replaces the type of a damaged PDF, which would make requests fail too. */
+/** Media type given to a damaged PDF: as a PDF, which some providers accept as a file, it would make requests fail too. */
 const ANY_BYTES = "application/octet-stream";
 const MAX_IMAGES = 16;
 const MAX_FILES = 16;

@@ -19,7 +19,7 @@ function findFile(here: unknown = import.meta.url): URL | undefined {
   return existsSync(file) ? file : undefined;
 }
 
-/** Starts the thread at once. The first `next` resolves when it is ready, the first `goOn` begins the program. Call `next` before each `goOn`. */
+/** Starts at once. The first `next` resolves when the thread is ready, the first `goOn` begins the program. Call `next` once before each `goOn`. */
 export class ProgramThread {
   /** A field, since Turbopack would match `new Worker(file)` to any file in this folder, and take this module for one that imports them all. */
   readonly #file: URL;

@@ -114,7 +114,7 @@ const WHOLE_PAIR = /^["']?(\w{1,20})["']? or ["']?(\w{1,20})["']?\.?$/u;
 const IN_BRACKETS =
   /(?:types?|modes?|orders?|formats?|units?|directions?|sort(?:ing)?|status|gender|kind|methods?|scheme|level|style)\s*[([{](?:either )?\s*((?:[\w.+-]{1,20}\s*(?:\||,? or |\/)\s*)+[\w.+-]{1,20})\s*[)\]}]/u;
 const PIPED = /(?<![\w|])((?:[\w.+-]{1,24}\s?\|\s?){1,12}[\w.+-]{1,24})(?![\w|])/u;
-/** Words that qualify a value but are none. */
+/** Words that qualify a value but are not values themselves. */
 const NOT_VALUES =
   /^(?:the|a|an|any|all|these|this|that|following|positive|negative|zero|empty|provided|unique|valid|used|between|integer|string|number|greater|less|both|none|by|in|to|from|with|via|for|and|or|you|it|values?|options?|more|other|here|set|not|no)$/iu;
 

@@ -25,7 +25,7 @@ function isRelativeJsonPointer(text: string): boolean {
   return steps !== "" && (rest === "#" || isJsonPointer(rest));
 }
 
-/** Whether ECMAScript accepts the pattern, with or without the flag `u`. Refuses meaningless escapes of letters, such as `\Z`. */
+/** Whether ECMAScript accepts the pattern, with or without the flag `u` (`[\w-.]`: only without). Refuses meaningless escapes, such as `\Z`. */
 function isRegex(text: string): boolean {
   if (text.length > MAX_REGEX || parsesAsRegex(text, "u")) return true;
   const isPlain = [...text.matchAll(ESCAPE)].every(([, escaped = ""]) => !MEANINGLESS_ESCAPE.test(escaped));

@@ -64,7 +64,7 @@ export class PartialJson {
     return this.#complete && this.#reading !== "broken";
   }
 
-  /** Ends reading, and returns the value including the number or literal that is being read; undefined if the text is not JSON. */
+  /** Ends reading. Returns the value with the number or literal that is being read; undefined if it is not JSON. Nothing is read afterwards. */
   finish(): JsonValue | undefined {
     if (this.#reading === "broken") return undefined;
     if (this.#reading === "number") this.#placeNumber(this.#token.replace(UNFINISHED, ""));

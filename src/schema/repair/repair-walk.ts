@@ -201,7 +201,7 @@ export class RepairWalk {
     return renames;
   }
 
-  /** Returns the value repaired to the first member that needs no key dropped, else the fewest; members that accept text come last. */
+  /** Repairs the value to the first member that needs no key dropped, else to the one with the fewest; members that accept text come last. */
   #chooseMember(members: readonly JsonValue[], value: JsonValue): JsonValue {
     for (const member of members) {
       if (this.#fits(member, value) || this.#stepsLeft < 0) return value;
