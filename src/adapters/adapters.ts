@@ -1,4 +1,4 @@
-/** The public names of `haft/adapters`, listed by hand: our tools for other frameworks, and theirs for us. @packageDocumentation */
+/** The public names of `haft/adapters`, listed by hand: Haft's tools for other frameworks, and theirs for Haft. @packageDocumentation */
 export {
   type AiSdkContent,
   type AiSdkTool,

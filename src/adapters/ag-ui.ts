@@ -1,4 +1,4 @@
-/** The runs of a session for clients of AG-UI. @see https://docs.ag-ui.com/concepts/events (2026-11) */
+/** Serves the runs of a session to AG-UI clients. @see https://docs.ag-ui.com/concepts/events (2026-11) */
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { ApprovalAnswer } from "../core/ask.ts";
 import { ToolError } from "../core/error.ts";
@@ -11,39 +11,41 @@ import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import type { TextNews } from "./chat-texts.ts";
 import { ChatRuns, streamOf, type ChatQuestion, type RunNews } from "./chat-runs.ts";
 
-/** An event of AG-UI: its `type` and the fields of that. */
+/** An event of AG-UI: its `type` and that type's fields. */
 export interface AgUiEvent {
   readonly type: string;
   readonly [field: string]: unknown;
 }
 
-/** The fields that are read of a request (`RunAgentInput`). */
+/** The fields of a request (`RunAgentInput`) that are read. */
 export interface AgUiInput {
   readonly threadId: string;
   readonly runId: string;
   readonly messages?: readonly unknown[];
-  /** Answers to interrupts: the payload `{ approved: true }`, or one of the answers of `ApprovalRequest`. */
+  /** Answers to interrupts. The payload is `{ approved: true }`, or one of the answers of `ApprovalRequest`. */
   readonly resume?: readonly { readonly interruptId: string; readonly status: string; readonly payload?: unknown }[];
 }
 
-/** The sessions of AG-UI threads, and the work of a run. */
+/** Options of `agUiHandler`. */
 export interface AgUiOptions {
-  /** The session of a thread. */
+  /** Returns the session of a thread; throws to refuse the request. */
   readonly session: (threadId: string) => RuntimeSession | Promise<RuntimeSession>;
-  /** Does the work of one run, such as a run of a loop with the last message. */
+  /** Runs one turn of the conversation, such as a run of a loop with the last message. */
   readonly run: (session: RuntimeSession, input: AgUiInput) => Promise<unknown>;
 }
 
 const OPTIONS: OptionNames<AgUiOptions> = { session: "function", run: "function" };
 
 /**
- * A function that answers the requests of AG-UI clients with event streams.
  *
- * Calls are sent as tool calls. A call that waits for a person ends the run with an interrupt; the work continues when a later run has the
- * answer in `resume`; a run without one is asked again, and its message begins nothing. Events without a counterpart are `CUSTOM`, named
- * `haft.` and their type; what is of the program alone, such as its state, is not sent. A client that closes its stream cancels nothing.
+ * Returns a function that answers the requests of AG-UI clients with event streams.
  *
- * The runtime needs approvals whose questions stay open until they are answered. Who may send a request is for the server around it to say.
+ * Calls are sent as tool calls. A call that needs an approval ends the run with an interrupt, and the work continues when a later run has the answer
+ * in `resume`. While approvals are open, a run without `resume` gets the interrupt again, and its message starts nothing. Events without a
+ * counterpart are `CUSTOM`, named `haft.` and their type; internal events, such as state changes, are not sent. A client that closes its stream
+ * cancels nothing.
+ *
+ * The runtime needs approvals whose questions stay open until they are answered. Authentication is up to the server that calls the handler.
  *
  * @throws ToolError `invalid_argument` at once for wrong options
  */
@@ -76,9 +78,9 @@ async function* eventsOf(runs: ChatRuns, runtime: Runtime, { input, options, sig
   const { threadId, runId, resume } = input;
   yield { type: "RUN_STARTED", threadId, runId };
   try {
-    const session = await options.session(threadId); // which may refuse it
+    const session = await options.session(threadId); // may throw to refuse the thread
     if (resume !== undefined && resume.length > 0) await answerAll(runs, runtime, input);
-    // a client that left before it was asked does not know what the run waits for: it is asked now
+    // a client that left before it got the interrupt does not know of the open approvals: it gets them now
     else if ((await runs.pending(threadId)).length === 0) runs.begin(threadId, session, () => options.run(session, input));
     for await (const news of runs.follow(threadId, signal)) yield* agUiEvents(news, { threadId, runId });
   } catch (thrown: unknown) {
@@ -119,7 +121,7 @@ function agUiEvents(news: RunNews, ids: RunIds): readonly AgUiEvent[] {
   return [{ type: "RUN_ERROR", message: news.error.message, code: news.error.code }];
 }
 
-/** The digest binds the answer to what was shown. */
+/** Includes the digest, which binds the answer to the call that was shown. */
 function interruptOf({ id, shownCallId, toolName, description, input, digest, reason }: ChatQuestion) {
   return {
     id,
@@ -131,7 +133,7 @@ function interruptOf({ id, shownCallId, toolName, description, input, digest, re
   };
 }
 
-/** The events of AG-UI for one of a session. */
+/** The AG-UI events for an event of a session. */
 function eventOf(event: RuntimeEvent): readonly AgUiEvent[] {
   switch (event.type) {
     case "call-start": {
@@ -152,7 +154,7 @@ function eventOf(event: RuntimeEvent): readonly AgUiEvent[] {
     case "message-add":
     case "session-start":
     case "call-attempt":
-    // of the program alone: values of toolsets, and keys of calls to other systems
+    // internal to the program: values of toolsets, and idempotency keys
     case "state-change":
     case "batch-start":
     case "call-intent":

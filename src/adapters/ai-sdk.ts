@@ -1,4 +1,4 @@
-/** Tools for Vercel's AI SDK (7), and its tools for us. */
+/** Haft's tools for Vercel's AI SDK (7), and AI SDK's tools for Haft. */
 import { ToolError, describeThrown } from "../core/error.ts";
 import { isOptionsObject } from "../core/base/wording.ts";
 import { wrongKind, checkArgument, checkSession } from "../core/check-argument.ts";
@@ -18,25 +18,25 @@ import { askApproval, bridgedTools, foreignTool, openSchema, outputOf, refuseErr
 import type { AdapterOptions, BridgedTool, OpenSchema } from "./bridge.ts";
 import { fieldsOf, refuseMcpError, withModelOutput } from "./model-output.ts";
 
-/** A tool as `generateText` and `streamText` take it in their record of tools. */
+/** A tool as `generateText` and `streamText` expect it in their record of tools. */
 export interface AiSdkTool {
   readonly type: "dynamic";
   readonly description: string;
   readonly inputSchema: OpenSchema;
-  /** Set where a person has to allow the tool's calls and the runtime has no approver: AI SDK asks by its own approval. */
+  /** Set if the tool's calls need approval and the runtime has no approver: AI SDK then asks with its own approval flow. */
   readonly needsApproval?: true;
   readonly execute: (input: unknown, options: AiSdkCallOptions) => Promise<unknown>;
   readonly toModelOutput: (said: { readonly output: unknown }) => AiSdkOutput;
 }
 
-/** The fields that we read of the options AI SDK passes to a tool besides its input. */
+/** The fields that are read of the options that AI SDK passes to a tool after its input. */
 interface AiSdkCallOptions {
   readonly toolCallId?: string;
   readonly abortSignal?: AbortSignal;
   readonly messages?: readonly unknown[];
-  /** Of this tool, in `toolsContext`. */
+  /** The value for this tool in `toolsContext`. */
   readonly context?: unknown;
-  /** The name of AI SDK 6 for it. */
+  /** The name of `context` in AI SDK 6. */
   readonly experimental_context?: unknown;
 }
 
@@ -56,20 +56,20 @@ export interface AiSdkTypedTool<Input, Output> extends Omit<AiSdkTool, "type" | 
   readonly execute: (input: Input, options: AiSdkCallOptions) => Promise<Output | AiSdkContent>;
 }
 
-/** An answer that is not just an output of its schema: one with images or files, one that was cut, one that breaks the schema. */
+/** An answer that is not an output of the schema alone: it has images or files, was truncated, or breaks the schema. */
 export interface AiSdkContent {
   readonly type: typeof SHOWN;
   readonly output?: JsonValue;
   readonly content: readonly ContentPart[];
 }
 
-/** Tools with their types, by the names that the model is given. */
+/** Options of `toAiSdkTools` that give typed tools. */
 export interface AiSdkTypedOptions<Tools extends Readonly<Record<string, Tool>>> extends Pick<AdapterOptions, "session" | "data"> {
-  /** The runtime's own tools, as `defineTool` made them: the only ones that are given. */
+  /** The tools to give, by the names that the model sees: the objects that were made by `defineTool` and given to the runtime. */
   readonly tools: Tools;
 }
 
-/** Each tool with the types of its schemas; a schema that is no literal gives a `JsonObject`, and no output schema `unknown`. */
+/** Each tool with the types of its schemas: `JsonObject` if the input schema is not a literal, `unknown` without an output schema. */
 export type AiSdkTypedTools<Tools> = {
   readonly [Name in keyof Tools]: AiSdkTypedTool<SentTo<Tools[Name]>, AnsweredBy<Tools[Name]>>;
 };
@@ -87,14 +87,15 @@ type AnsweredBy<Given> = Given extends {
   : unknown;
 
 /**
- * The tools of a runtime as AI SDK's record of tools. A call that fails throws what the model is to read, as AI SDK wants it; images,
- * sounds and PDF files of a result reach the model as such.
  *
- * With `tools` those alone are given, and AI SDK knows the types of their calls and results. The input of a call is then the one that was
- * repaired; one that cannot be is as the model sent it, and its call fails.
+ * Converts the tools of a runtime to AI SDK's record of tools. A failed call throws an error with the text for the model, as AI SDK expects; images,
+ * audio and PDF files of a result reach the model as such.
+ *
+ * With `tools`, only those are given, and AI SDK knows the types of their calls and results. AI SDK then sees the repaired input of a call; if it
+ * cannot be repaired, it sees the input as the model sent it, and the call fails.
  *
  * @see https://ai-sdk.dev/docs/ai-sdk-core/tools-and-tool-calling
- * @throws ToolError `invalid_argument` for one of `tools` that the runtime does not have, or that a model is given under another name
+ * @throws ToolError `invalid_argument` if one of `tools` is not offered by the runtime, or is offered under another name
  */
 export function toAiSdkTools(runtime: Runtime, options?: AdapterOptions): Readonly<Record<string, AiSdkTool>>;
 export function toAiSdkTools<Tools extends Readonly<Record<string, Tool>>>(
@@ -115,7 +116,7 @@ export function toAiSdkTools(runtime: Runtime, options: AdapterOptions | AiSdkTy
 
 const OWNER = "toAiSdkTools()";
 
-/** The tool among those of the runtime. @throws ToolError `invalid_argument` */
+/** The tool in the list of the runtime's tools. @throws ToolError `invalid_argument` if it is missing or has another name */
 function bridgedAs(name: string, tool: Tool, all: readonly BridgedTool[]): BridgedTool {
   const own = all.filter((bridged) => bridged.tool === tool);
   const found = own.find((bridged) => bridged.name === name);
@@ -134,7 +135,7 @@ function aiSdkTool({ description, inputSchema, needsApproval, call }: BridgedToo
     inputSchema: openSchema(inputSchema),
     ...(needsApproval ? { needsApproval: true as const } : {}),
     execute: async (input, options) => answerOf(await called({ needsApproval, call, approvals }, input, options)),
-    toModelOutput: ({ output }) => modelOutput(output as JsonValue), // what `execute` returned
+    toModelOutput: ({ output }) => modelOutput(output as JsonValue), // the output is the return value of `execute`
   };
 }
 
@@ -151,7 +152,7 @@ function typedTool(bridged: BridgedTool, approvals: UsedApprovals): AiSdkTypedTo
   };
 }
 
-/** An input that cannot be repaired is passed to the runtime, which refuses and records it. */
+/** Returns the repaired input. An input that cannot be repaired is returned as it is: the runtime refuses and records it. */
 function repaired(input: unknown, repair: ReturnType<typeof inputRepair>): unknown {
   try {
     return repair(input) ?? input;
@@ -160,7 +161,7 @@ function repaired(input: unknown, repair: ReturnType<typeof inputRepair>): unkno
   }
 }
 
-/** The ids of the approvals that calls of a session ran by; undefined without a session. */
+/** The ids of the approvals that calls of a session have used; undefined without a session. */
 type UsedApprovals = Set<unknown> | undefined;
 
 const USED = new WeakMap<RuntimeSession, Set<unknown>>();
@@ -182,8 +183,9 @@ async function called(
 }
 
 /**
- * Whether the messages hold a person's yes to this call. Without it the runtime refuses, whatever version of AI SDK made the call. In a
- * session it counts for one call: the same messages may be sent again.
+ *
+ * Whether the messages contain a person's approval of this call. Without one, the runtime refuses the call in every version of AI SDK. In a session
+ * an approval counts for one call, as the same messages may be sent again.
  */
 function isApproved(messages: readonly unknown[], toolCallId: string, used: UsedApprovals = new Set()): boolean {
   const parts = messages.flatMap((message) => {
@@ -200,10 +202,10 @@ function isApproved(messages: readonly unknown[], toolCallId: string, used: Used
   return true;
 }
 
-/** Of more than JSON, as plain data: AI SDK's messages may be stored and read again before the model is shown them. */
+/** Marks an answer with more than JSON. It is plain data, as AI SDK's messages may be stored and read again before the model sees them. */
 const SHOWN = "haft-content";
 
-/** An output of the schema as it is; in place of any other the content that the model is shown. */
+/** Returns an output that matches the schema as it is, and any other as the content that the model is shown. */
 function outputAsPromised(result: ToolResult): JsonValue | AiSdkContent {
   const answer = answerOf(result);
   const { status, output, truncation } = result;
@@ -216,7 +218,7 @@ function answerOf(result: ToolResult): JsonValue | AiSdkContent {
   const { output, content } = result;
   if (content !== undefined) return { type: SHOWN, ...(output === undefined ? {} : { output }), content };
   const plain = outputOf(result);
-  // a tool that answers in our format must not pass for us
+  // a tool's output that looks like this marker must not be read as one
   return isShown(plain) ? { type: SHOWN, output: plain, content: [{ type: "text", text: valueText(plain) }] } : plain;
 }
 
@@ -246,7 +248,7 @@ function partOf(part: ContentPart): AiSdkPart {
   return { type: "file", mediaType: part.mediaType, data: { type: "data", data: part.data } };
 }
 
-/** The fields that we read of a tool of AI SDK. */
+/** The fields that are read of an AI SDK tool. */
 export interface AiSdkToolLike {
   readonly description?: unknown;
   readonly inputSchema: unknown;
@@ -256,11 +258,12 @@ export interface AiSdkToolLike {
 }
 
 /**
- * Tools of AI SDK as ours, named by their keys. Input is checked, and transformed, by the tool's own schema. One that yields several
- * outputs reports all but the last as progress; one that needs approval asks by the runtime's `ask`. A model is shown what `toModelOutput`
- * says. One without `execute`, which the client or the provider runs, is refused.
  *
- * @throws ToolError `invalid_schema`, `not_executable` naming the tool; `invalid_argument` for an array or a Map. By rejecting
+ * Converts AI SDK tools to Haft tools, named by their keys. Input is checked, and transformed, by the tool's own schema. A tool that yields several
+ * outputs reports all but the last as progress; one that needs approval asks through the runtime's `ask`. The model is shown the content of
+ * `toModelOutput`. A tool without `execute`, which the client or the provider runs, is refused.
+ *
+ * @throws ToolError `invalid_schema`, `not_executable` naming the tool; `invalid_argument` for an array or a Map; as a rejection
  */
 export async function fromAiSdkTools(tools: Readonly<Record<string, AiSdkToolLike>>): Promise<readonly Tool[]> {
   if (typeof tools !== "object" || tools === null || Symbol.iterator in tools)
@@ -297,7 +300,7 @@ async function fromAiSdkTool(name: string, tool: AiSdkToolLike): Promise<Tool> {
   });
 }
 
-/** AI SDK's own wrapper has the JSON Schema, perhaps later, besides its check; a lazy one is a function that gives it. */
+/** Reads AI SDK's schema wrapper (its JSON Schema, which may be a promise, and `validate`), a lazy schema (a function), or a Standard Schema. */
 async function readSchema(
   schema: unknown,
 ): Promise<{ readonly schema: unknown; readonly parseInput?: (input: JsonValue) => ParsedInput | Promise<ParsedInput> }> {
@@ -310,7 +313,7 @@ async function readSchema(
   return isStandardSchema(given) ? { schema: given, parseInput: fromStandardSchema(given).parse } : { schema: given };
 }
 
-/** Reads the verdict of `validate` of AI SDK's wrapper. */
+/** Reads the result of `validate` of AI SDK's schema wrapper. */
 function parsedBy(verdict: { readonly success: unknown; readonly value?: unknown; readonly error?: unknown }): ParsedInput {
   return verdict.success === true ? { value: verdict.value } : { issues: [describeThrown(verdict.error)] };
 }
@@ -333,7 +336,7 @@ function progressOf(output: unknown): ProgressUpdate {
     const message: unknown = typeof output === "string" ? output : JSON.stringify(output);
     return typeof message === "string" ? { message } : {};
   } catch {
-    return {}; // no JSON: only the last output has to be
+    return {}; // not serializable; only the last output has to be JSON
   }
 }
 

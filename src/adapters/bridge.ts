@@ -1,4 +1,4 @@
-/** Shared by all adapters: our tools as plain functions under names that every provider takes, and theirs as our tools. */
+/** Shared by all adapters: Haft's tools as plain functions under names that every provider accepts, and other frameworks' tools as Haft's. */
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import type { Question } from "../core/ask.ts";
 import { type ToolCall, OWN_NAMESPACE } from "../core/call.ts";
@@ -24,54 +24,59 @@ import { fromStandardSchema } from "../schema/standard-schema.ts";
 import { isStandardSchema } from "../schema/library-schema.ts";
 import { ProviderNames, providerName } from "../wire/provider-name.ts";
 
-/** Which tools a framework is given, and how their calls run. */
+/** Options of all adapters: the tools that a framework gets, and how their calls run. */
 export interface AdapterOptions {
-  /** Where the calls are kept, and whose state they share. @default each call in a session of its own */
+  /** The session of the calls, whose log and state they share. @default a new session for each call */
   readonly session?: RuntimeSession;
-  /** Patterns over the qualified names of the tools to give: `weather::*`. @default all that are listed */
+  /** Patterns over the qualified names of the tools to give: `weather::*`. @default all listed tools */
   readonly only?: readonly string[];
   /**
-   * Makes the `data` of a call from what the framework passes to its tools: `context` of AI SDK and of OpenAI Agents, the configuration of LangChain, `requestContext` of Mastra;
-   * undefined where there is none. A call has the data of the runtime where this returns nothing. It does not wait: a promise is refused. An error that it throws fails the call in the framework.
    *
-   * Return only what the program has set: logins and rules go by `data.principal`, and a context may have values of a client. @default the data of the runtime
+   * Makes the `data` of a call from the context that the framework passes to its tools: `context` of AI SDK and of OpenAI Agents, the configuration
+   * of LangChain, `requestContext` of Mastra; undefined if there is none. If this returns nothing, the call has the data of the runtime. It must be
+   * synchronous: a promise is refused. An error that it throws fails the call in the framework.
+   *
+   * Return only values that the program has set: logins and rules are decided by `data.principal`, and a context may have values of a client.
+   * @default the data of the runtime
    */
   data?(context: unknown): Readonly<Record<string, unknown>> | undefined;
 }
 
-/** One of our tools, for a framework that calls functions. */
+/** One of Haft's tools, for a framework that calls functions. */
 export interface BridgedTool {
-  /** As the registry has it. */
+  /** The tool as the registry has it. */
   readonly tool: Tool;
-  /** Of characters that every provider takes; leads back to one tool. */
+  /** Has only characters that every provider accepts, and identifies one tool. */
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonSchema;
   readonly outputSchema: JsonSchema | undefined;
-  /** A person has to allow its calls and the runtime has no approver of its own, so the framework's is to be asked. */
+  /** Whether its calls need approval and the runtime has no approver of its own, so that the framework has to ask. */
   readonly needsApproval: boolean;
-  /** Runs a call through the runtime, with all that it checks. Never throws for what the call did. */
+  /** Runs a call through the runtime, with all its checks. Never throws for a failed call. */
   readonly call: (input: unknown, options?: BridgedCallOptions) => Promise<ToolResult>;
 }
 
 export interface BridgedCallOptions {
   readonly id?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** The framework says that a person has allowed this call. */
+  /** Whether a person has approved this call in the framework. */
   readonly approved?: boolean;
-  /** For `data` of the options. */
+  /** The framework's context, passed to `data` of the options. */
   readonly context?: unknown;
-  /** False where the framework is not given the tool that reads the rest of a result, which then names no such tool. @default whether it is */
+  /** False if the framework does not get `read_result`: truncated results then do not mention it. @default whether the framework gets it */
   readonly readsRest?: boolean;
 }
 
-/** Of calls whose results must not name the tool that reads the rest of them. */
+/** Options of calls whose results must not mention `read_result`. */
 const WITHOUT_REST = { allow: visibilityOf({ deny: [READ_RESULT] }) };
 
 /**
- * The tools that a runtime has now and a model may be given, sorted by name; quarantined ones are left out, as a framework would send
- * their schemas on and have the whole request refused. So is `read_result` where there is no session: nothing is kept that it could read. A call of one that has gone since ends with `not_found`.
- * Where one of them is `run_program` with the mode `only`, it takes the place of the others, which its description declares.
+ *
+ * The tools that a runtime has now and may offer to a model, sorted by name. Quarantined tools are left out: a framework would send their schemas to
+ * the provider, which would refuse the whole request. Without a session, `read_result` is left out too, as no results are kept. A call of a tool that
+ * was removed later ends with `not_found`. If one of the tools is `run_program` with the mode `only`, it replaces the others, which its description
+ * declares.
  */
 export function bridgedTools(runtime: Runtime, options: AdapterOptions, owner: string): readonly BridgedTool[] {
   checkRuntime(runtime, owner);
@@ -108,12 +113,12 @@ export function bridgedTools(runtime: Runtime, options: AdapterOptions, owner: s
   });
 }
 
-/** @throws ToolError `invalid_argument` for what is no object: handlers, rules and logins would find nothing in it */
+/** @throws ToolError `invalid_argument` if it is not an object: handlers, rules and logins would find nothing in it */
 function dataOf(made: ReturnType<NonNullable<AdapterOptions["data"]>> | null): Readonly<Record<string, unknown>> | undefined {
   if (made === undefined || made === null) return undefined;
   if (isOptionsObject(made)) return made;
   const returned: unknown = made;
-  if (returned instanceof Promise) returned.catch(() => undefined); // it is refused, and no one waits for it
+  if (returned instanceof Promise) returned.catch(() => undefined); // the promise is refused, so no code handles its rejection
   const hint =
     returned instanceof Promise
       ? "It is called for each call, and is no async function: put what it would wait for into the context."
@@ -135,48 +140,51 @@ function caller(
     const data = given.data === undefined ? undefined : dataOf(given.data(context));
     const call: ToolCall = { name: qualifiedName, input, ...(id === undefined ? {} : { id }) };
     const options = {
-      background: false, // no message of a framework could bring the end of a job
+      background: false, // a framework has no message for the end of a job
       ...(signal === undefined ? {} : { signal }),
       ...(data === undefined ? {} : { data }),
       ...(approved ? { approved } : {}),
       ...(readsRest ? {} : WITHOUT_REST),
     };
-    // a framework sends the calls of one message one by one, all at the same time
+    // a framework executes the calls of one message separately, all at the same time
     return await (session === undefined ? runtime.execute(call, options) : session.execute(call, { ...options, concurrent: true }));
   };
 }
 
-/** The text of a result for the model, with tools named as the framework was given them. */
+/** The text of a result for the model, with the tool names that the framework got. */
 export function offeredText(result: ToolResult): string {
   return resultText(result, (name) => providerName(name));
 }
 
-/** The answer as JSON; as text where the model is shown something else than that. @throws Error with what the model reads, where there is none */
+/**
+ * The output as JSON, or the text that the model is shown if the result has content. @throws Error with the text for the model, if the call failed
+ */
 export function outputOf(result: ToolResult): JsonValue {
   refuseError(result);
   return result.content === undefined && result.output !== undefined ? result.output : offeredText(result);
 }
 
-/** A stateful tool always answers `pending`: its job continues. */
+/** Statuses with an answer. A stateful tool always answers `pending`: its job continues. */
 const ANSWERS: ReadonlySet<ResultStatus> = new Set<ResultStatus>(["ok", "partial", "pending"]);
 
-/** @throws Error with what the model reads of a call that has no answer. Frameworks put "Error: " before it, so it begins with the code */
+/** @throws Error with the text for the model, if the call has no answer. The text begins with the code, as frameworks put "Error: " before it */
 export function refuseError(result: ToolResult): void {
   if (ANSWERS.has(result.status)) return;
   throw new Error(offeredText(result).replace(/^Error \((\w+)\): /u, "$1: "), { cause: result.error });
 }
 
 /**
- * A JSON Schema that is a Standard Schema too, and lets everything through: the runtime checks, mends and refuses by itself.
  *
- * @param read gives the input that the framework sees, made from the one that came
+ * A JSON Schema that is also a Standard Schema and accepts every input: the runtime checks, repairs and refuses inputs itself.
+ *
+ * @param read makes the input that the framework sees from the one that the model sent
  */
 export function openSchema<Input = never>(schema: JsonSchema, read: (value: unknown) => unknown = (value) => value): OpenSchema<Input> {
   const json = typeof schema === "boolean" ? { type: "object" } : schema;
   const write = (): Record<string, unknown> => structuredClone({ ...json });
   return {
     ...json,
-    // the type is a claim for the compiler: whatever comes is let through
+    // the type is a claim for the compiler: every value is accepted
     "~standard": {
       version: 1,
       vendor: "haft",
@@ -186,12 +194,12 @@ export function openSchema<Input = never>(schema: JsonSchema, read: (value: unkn
   };
 }
 
-/** Typed as giving `never` it is the schema of any input for frameworks: AI SDK asks for a schema of `never`. */
+/** A schema that accepts every input. `never` makes it assignable where a framework expects the schema of any input, as in AI SDK. */
 export type OpenSchema<Input = never> = { readonly [keyword: string]: unknown } & {
   readonly "~standard": StandardSchemaV1.Props<unknown, Input> & StandardJSONSchemaV1.Props<unknown, Input>;
 };
 
-/** @throws ToolError `invalid_argument` for tools in another shape than their framework's own */
+/** @throws ToolError `invalid_argument` if the framework's own function was not given */
 export function checkMaker(make: unknown, owner: string, words: string): void {
   checkArgument(typeof make === "function", owner, words, make);
 }
@@ -203,16 +211,17 @@ export function checkToolArray(tools: unknown, converter: string): void {
   });
 }
 
-/** A framework's description of one of its tools. */
+/** A tool as its framework describes it. */
 export interface ForeignTool extends Pick<Tool, "name" | "description" | "execute" | "parseInput"> {
-  /** A JSON Schema, or a schema of a library that speaks Standard Schema. */
+  /** A JSON Schema, or a Standard Schema. */
   readonly schema: unknown;
   readonly outputSchema?: unknown;
 }
 
 /**
- * A tool of a framework as ours. It declares no effects, so it counts as one that may write everything of its toolset: spread it and add
- * `effects` where you know better.
+ *
+ * Makes a Haft tool of another framework's. It declares no effects, so it is assumed to write everything of its toolset: spread it and add `effects`
+ * if you know better.
  *
  * @throws ToolError `invalid_schema` naming the tool
  */
@@ -228,9 +237,10 @@ export function foreignTool({ name, description, execute, parseInput, schema, ou
 }
 
 /**
- * Puts a call that its framework would stop for approval to whom the runtime asks (`ask`).
  *
- * @throws ToolError `approval_denied`; `approval_required` where there is no approver
+ * Asks the runtime's `ask` about a call that its framework would stop for approval.
+ *
+ * @throws ToolError `approval_denied`; `approval_required` if there is no approver
  */
 export async function askApproval({ toolName, ask }: ToolContext, input: unknown): Promise<void> {
   const question: Question = { message: `${toolName} asks for approval to run with ${inputText(input)}.` };
@@ -244,11 +254,10 @@ function inputText(input: unknown): string {
   try {
     return JSON.stringify(input);
   } catch {
-    return "what cannot be shown"; // what a schema library made of it, such as a BigInt
+    return "what cannot be shown"; // a value that a schema library made, such as a BigInt
   }
 }
 
-/** The error for a tool whose schema cannot be used: `invalid_schema`, naming the tool. */
 export function schemaError(name: string, thrown: unknown): ToolError {
   const { code, message, hint } = ToolError.fromUnknown(thrown, "invalid_schema");
   return new ToolError(code, `The schema of the tool ${JSON.stringify(name)}: ${message}`, { cause: thrown, ...omitUndefined({ hint }) });

@@ -1,4 +1,4 @@
-/** Runs of a program that clients follow from request to request: what happens in a session, and the approvals it waits for. */
+/** Runs that clients follow over several requests: the events of a session, and the approvals that the run waits for. */
 import { keepWith } from "../core/base/keep-with.ts";
 import type { PendingApproval } from "../core/approvals.ts";
 import type { ToolCall } from "../core/call.ts";
@@ -12,30 +12,32 @@ import { FeedSteps } from "./feed-steps.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 
-/** How often open approvals are looked for while a run is followed: they are no events. */
+/** How often open approvals are looked up while a run is followed, in milliseconds: they are not events. */
 const ASK_MS = 50;
 
-/** How long a run that is over waits for a client that left before its end. */
+/** How long the rest of an ended run is kept for a client that left before its end, in milliseconds. */
 const KEEP_MS = 600_000;
 
-/** The news of a run. Of its calls those of composite tools are left out with all that they do, and the ends of calls that began before it. */
+/**
+ * An item of a run's stream. Calls inside composite tools are left out with all their events, and so are the ends of calls that began before the run.
+ */
 export type RunNews =
   | TextNews
   | { readonly type: "event"; readonly event: RuntimeEvent }
-  /** It waits for these approvals. */
+  /** The run waits for these approvals. */
   | { readonly type: "approvals"; readonly questions: readonly ChatQuestion[]; readonly jobs: readonly PendingCall[] }
-  /** Its jobs go on without it. */
+  /** The run has ended; its jobs continue in the background. */
   | { readonly type: "end"; readonly error: ToolError | undefined; readonly jobs: readonly PendingCall[] };
 
-/** An approval that a run waits for, at the call that a client is shown. */
+/** An approval that a run waits for, with the call under which a client shows it. */
 export interface ChatQuestion extends PendingApproval {
-  /** The call that is asked about, or the one it is a part of, such as that of a delegate, where clients are shown that one alone. */
+  /** The call that needs the approval, or the call that contains it (a delegate's, for example) if clients are shown only that one. */
   readonly shownCallId: string;
-  /** The name that clients know the tool by. */
+  /** The tool's name as clients know it. */
   readonly shownName: string;
 }
 
-/** A call of a run as its beginning told it. */
+/** A call of a run, as it began. */
 interface ChatCall {
   readonly call: ToolCall;
   readonly isShown: boolean;
@@ -44,32 +46,32 @@ interface ChatCall {
 
 interface ChatRun {
   readonly session: RuntimeSession;
-  /** Never rejects. */
+  /** Resolves with the error of the run, or undefined. Never rejects. */
   readonly whenOver: Promise<ToolError | undefined>;
   isOver: boolean;
   readonly startsAt: string;
-  /** Of the last event that was given to a client. */
+  /** The cursor of the last event that a client got. */
   cursor: string;
-  /** The stream that follows it: another request ends it. */
+  /** Aborts the stream that follows the run, when another request follows it. */
   follower?: AbortController;
-  /** Its calls that began, by their ids. */
+  /** The calls of the run, by id. */
   readonly calls: Map<string, ChatCall>;
-  /** Those of its calls that continue in the background. */
+  /** The calls of the run that continue in the background, by id. */
   readonly jobs: Map<string, PendingCall>;
   texts: ChatTexts;
-  /** Of one that is over: it is not kept for `KEEP_MS` any more. */
+  /** Cancels the timer of `KEEP_MS`, after the run has ended. */
   stopKeeping?: () => void;
 }
 
 interface Following {
   readonly feed: EventFeed;
-  /** The client has gone, or another stream follows the run. */
+  /** Aborted when the client has gone, or another stream follows the run. */
   readonly ended: AbortSignal;
 }
 
 export class ChatRuns {
   readonly #runtime: Runtime;
-  /** By conversation. */
+  /** The last run of each conversation. */
   readonly #runs = new Map<string, ChatRun>();
   #looked: Promise<readonly PendingApproval[]> | undefined;
 
@@ -77,7 +79,7 @@ export class ChatRuns {
     this.#runtime = runtime;
   }
 
-  /** Begins a run. @throws ToolError `resource_busy` while the one before is not over */
+  /** Begins a run. @throws ToolError `resource_busy` while the previous run has not ended */
   begin(conversation: string, session: RuntimeSession, work: () => Promise<unknown>): void {
     if (this.#runs.get(conversation)?.isOver === false)
       throw new ToolError("resource_busy", `The conversation ${JSON.stringify(conversation.slice(0, 60))} has a run that is not over.`, {
@@ -102,18 +104,18 @@ export class ChatRuns {
     run.stopKeeping = this.#runtime.ports.clock.timer(() => this.#forget(conversation, run), KEEP_MS, { background: true });
   }
 
-  /** The conversation may have another run since. */
+  /** Deletes the run, unless the conversation has a newer one. */
   #forget(conversation: string, run: ChatRun): void {
-    run.stopKeeping?.(); // its timer would hold the session for as long
+    run.stopKeeping?.(); // the timer would hold the session until it fires
     if (this.#runs.get(conversation) === run) this.#runs.delete(conversation);
   }
 
-  /** Whether it has a run whose end no client was told. */
+  /** Whether it has a run whose end no client has received. */
   has(conversation: string): boolean {
     return this.#runs.has(conversation);
   }
 
-  /** The open questions of its run. @param looked all that are open, where they were looked for */
+  /** The open questions of its run. @param looked all open approvals, if the caller has them */
   async pending(conversation: string, looked?: readonly PendingApproval[]): Promise<readonly ChatQuestion[]> {
     const run = this.#runs.get(conversation);
     if (run === undefined) return [];
@@ -124,7 +126,7 @@ export class ChatRuns {
     });
   }
 
-  /** One look for all runs that are followed: it may be older by `ASK_MS` than the store. */
+  /** The open approvals, read once for all runs that are followed. They may be `ASK_MS` older than the store. */
   #look(): Promise<readonly PendingApproval[]> {
     if (this.#looked !== undefined) return this.#looked;
     const looked = (this.#looked = this.#runtime.approvals.pending());
@@ -133,20 +135,20 @@ export class ChatRuns {
     return looked;
   }
 
-  /** The call as it began in the run of the conversation; undefined for one that clients are not shown. */
+  /** The call as it began in the run of the conversation; undefined if clients are not shown it. */
   call(conversation: string, callId: string): ToolCall | undefined {
     const begun = this.#runs.get(conversation)?.calls.get(callId);
     return begun?.isShown === true ? begun.call : undefined;
   }
 
-  /** An error as clients are shown it: the message of one that is no ToolError may hold secrets of the program, whose log gets it. */
+  /** An error as clients see it. Any error but a ToolError may hold secrets of the program: its message goes to the log only. */
   clientError(thrown: unknown): ToolError {
     if (isToolError(thrown)) return thrown;
     this.#runtime.ports.log.warn(`A run of a chat failed: ${describeThrown(thrown)}`);
     return new ToolError("execution_failed", "The run failed.", { cause: thrown });
   }
 
-  /** Of a loop's result that has an error: a loop rejects for none. What a provider said is for the program, whose log gets it. */
+  /** The error in the result of a loop, which never rejects. The provider's message goes to the log only. */
   #failureOf(result: unknown): ToolError | undefined {
     const error: unknown = typeof result === "object" && result !== null ? Reflect.get(result, "error") : undefined;
     if (!isToolError(error)) return undefined;
@@ -155,7 +157,7 @@ export class ChatRuns {
     return new ToolError(error.code, "The model could not answer.", { cause: error });
   }
 
-  /** The call of the session in which the question came up: its own, or that of the delegate, of any depth. */
+  /** The call of the session that the question belongs to: the question's own call, or the delegate's call above it, at any depth. */
   #placeIn(sessionId: string, question: CallPlace): CallPlace | undefined {
     let place: CallPlace | undefined = question;
     while (place !== undefined && place.sessionId !== sessionId) {
@@ -165,14 +167,15 @@ export class ChatRuns {
   }
 
   /**
-   * Yields what has happened since the last time, or since the run began, and then what happens, until the run waits for approvals or is
-   * over. Closing it cancels nothing.
+   *
+   * Yields the events since the last time, or since the run began, and then new ones, until the run waits for approvals or has ended. Closing it
+   * cancels nothing.
    */
   async *follow(conversation: string, signal?: AbortSignal, { fromStart = false } = {}): AsyncGenerator<RunNews> {
     const run = this.#runs.get(conversation);
     if (run === undefined)
       throw new ToolError("not_found", `The conversation ${JSON.stringify(conversation.slice(0, 60))} has no run to continue.`);
-    run.follower?.abort(); // what has been sent is counted once for a run
+    run.follower?.abort(); // the cursor of a run is shared: only one stream may advance it
     const follower = (run.follower = new AbortController());
     if (fromStart) {
       run.cursor = run.startsAt;
@@ -196,7 +199,7 @@ export class ChatRuns {
       if (came !== undefined) {
         if (came.length === 0) return; // the client has gone
         for (const item of came) {
-          if (ended.aborted) return; // another stream has the run now
+          if (ended.aborted) return; // another stream follows the run now
           if (!("event" in item)) continue;
           run.cursor = item.cursor ?? run.cursor;
           const isShown = isForClients(run, item.event);
@@ -206,9 +209,9 @@ export class ChatRuns {
         continue;
       }
       if (run.isOver && Number(run.cursor) >= run.session.length) break;
-      if (run.isOver || Number(run.cursor) < run.session.length) continue; // the client gets the calls first
+      if (run.isOver || Number(run.cursor) < run.session.length) continue; // events come before questions, as the client needs the calls first
       if ((await this.pending(conversation, await this.#look())).length === 0) continue;
-      const questions = await this.pending(conversation); // an answer may have come since
+      const questions = await this.pending(conversation); // an answer may have arrived since
       if (questions.length === 0 || Number(run.cursor) < run.session.length) continue;
       yield* run.texts.endAll();
       return yield { type: "approvals", questions, jobs: [...run.jobs.values()] };
@@ -219,12 +222,12 @@ export class ChatRuns {
   }
 }
 
-/** Whether it is none of what a model says to a call that asked it: that is no part of the conversation. */
+/** False for the text of a model that a call has asked: it is not part of the conversation. */
 function isSaid(event: RuntimeEvent): boolean {
   return (event.type !== "round-text" && event.type !== "round-end") || event.parentCallId === undefined;
 }
 
-/** Keeps calls and jobs that begin. Returns whether the event is one for clients. */
+/** Records calls and jobs that begin. Returns whether clients are sent the event. */
 function isForClients({ calls, jobs }: ChatRun, event: RuntimeEvent): boolean {
   if (event.type === "job-start") jobs.set(event.callId, { callId: event.callId, id: undefined, name: event.toolName, mode: event.mode });
   else if (event.type === "job-end") jobs.delete(event.callId);
@@ -236,7 +239,7 @@ function isForClients({ calls, jobs }: ChatRun, event: RuntimeEvent): boolean {
   return !("callId" in event) || calls.get(event.callId)?.isShown !== false;
 }
 
-/** Where the call began before the run, such as a job, clients are shown that call. */
+/** The question with the call that clients are shown. If that call began before the run, as a job's, it is the call of `place`. */
 function questionIn({ calls, session }: ChatRun, question: PendingApproval, place: CallPlace): ChatQuestion {
   let shownCallId = place.callId;
   let begun = calls.get(shownCallId);
@@ -248,15 +251,15 @@ function questionIn({ calls, session }: ChatRun, question: PendingApproval, plac
   return { ...question, shownCallId, shownName: shownName ?? question.toolName };
 }
 
-/** An event of a stream in the form that both protocols have. */
+/** The frame of one server-sent event, in the form that both protocols use. */
 function dataFrame(value: unknown): Uint8Array {
   return new TextEncoder().encode(`data: ${typeof value === "string" ? value : JSON.stringify(value)}\n\n`);
 }
 
-/** A stream on which nothing came for so long has a comment, so that proxies keep it open. */
+/** After this time without data, a comment is sent, so that proxies keep the stream open. */
 const KEEP_ALIVE_MS = 15_000;
 
-/** The stream of what a generator gives. One that is closed ends the generator, and so does the end of its request. */
+/** The stream of a generator's values. Closing it ends the generator, and so does the end of its request. */
 export function streamOf(
   request: Request,
   { clock, events }: { readonly clock: Clock; readonly events: (signal: AbortSignal) => AsyncGenerator },
@@ -271,7 +274,7 @@ export function streamOf(
       else controller.enqueue(dataFrame(value));
     },
     async cancel() {
-      closed.abort(); // it may wait for an event, and is returned from only after that
+      closed.abort(); // the generator may be waiting for an event, and can return only after it
       await given.return(undefined);
     },
   });
@@ -279,7 +282,7 @@ export function streamOf(
   return stream;
 }
 
-/** Until the returned function is called. None behind one that is not read. */
+/** Sends comments until the returned function is called, unless the client does not read the stream. */
 function keepAlive(controller: ReadableStreamDefaultController<Uint8Array>, clock: Clock): () => void {
   const wait = (): (() => void) =>
     clock.timer(

@@ -1,24 +1,24 @@
-/** The texts of a run's messages for clients: as they are written, before the calls of their message; at its end what was missed. */
+/** The texts of a run's messages for clients: piece by piece while they are written, with missed pieces added at the end of the message. */
 import type { ContentPart } from "../core/content.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import { partText } from "../core/result.ts";
 
-/** A piece of text, or the end of the text that has this id. */
+/** The start of a text, a piece of it, or its end. */
 export type TextNews =
   | { readonly type: "text-start"; readonly id: string }
   | { readonly type: "text-delta"; readonly id: string; readonly delta: string }
   | { readonly type: "text-end"; readonly id: string };
 
 export class ChatTexts {
-  /** How many characters of the message that a turn is writing were sent. */
+  /** Number of characters sent so far of the message being written, by turn. */
   readonly #sent = new Map<string, number>();
-  /** The ids of the texts that have begun in the stream, by turn. */
+  /** The ids of the texts that have begun in this stream, by turn. */
   readonly #open = new Map<string, string>();
 
-  /** Returns what the event adds to the texts. @param cursor of the latest event that is kept */
+  /** Yields the text events that follow from an event of the session. @param cursor of the latest stored event */
   *of(event: RuntimeEvent, cursor: string): Generator<TextNews> {
     if (event.type === "round-text") {
-      // a piece behind one that was missed comes with the end
+      // if a piece was missed, the pieces after it come with the end of the message
       if (event.position === (this.#sent.get(event.turnId) ?? 0)) yield* this.#add(event.turnId, event.text, cursor);
     } else if (event.type === "round-end") {
       const { turnId, message, voided } = event;
@@ -28,12 +28,12 @@ export class ChatTexts {
     }
   }
 
-  /** Ends all texts: the stream ends, and another one continues them. */
+  /** Ends all texts, as the stream ends; another stream continues them. */
   *endAll(): Generator<TextNews> {
     for (const turnId of this.#open.keys()) yield* this.#end(turnId);
   }
 
-  /** A new stream begins. */
+  /** Starts a new stream, without open texts. */
   begin(): void {
     this.#open.clear();
   }
@@ -59,7 +59,7 @@ export class ChatTexts {
   }
 }
 
-/** The text of a message's content: its images are mentioned, behind the text that was sent as it was written. */
+/** The text of a message's content. Descriptions of its images and files come last, after the text that was streamed. */
 function textOf(content: string | readonly ContentPart[]): string {
   if (typeof content === "string") return content;
   const text = content.flatMap((part) => (part.type === "text" ? [part.text] : [])).join("");

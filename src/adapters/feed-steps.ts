@@ -2,18 +2,19 @@ import type { Clock } from "../core/ports.ts";
 import type { EventFeed } from "../runtime/events/event-feed.ts";
 import type { FeedItem } from "../runtime/events/feed-item.ts";
 
-/** The other ends of a step. */
+/** The events that end a step besides new items. */
 interface StepEnds {
-  /** Never rejects. */
+  /** Ends a step when it resolves. Never rejects. */
   readonly until: Promise<unknown>;
   readonly clock: Clock;
   readonly pauseMs: number;
 }
 
 /**
- * Reads a feed in steps that end after a pause even where it has no items.
  *
- * Each promise is followed once: one that is raced again in every step keeps what each race left with it until it settles.
+ * Reads a feed in steps that end after a pause even if no items arrived.
+ *
+ * Each promise gets one handler: `Promise.race` in every step would add handlers to a pending promise until it settles.
  */
 export class FeedSteps {
   readonly #feed: Pick<EventFeed, "read">;
@@ -29,9 +30,9 @@ export class FeedSteps {
     void ends.until.then(() => this.#wake());
   }
 
-  /** The items that came; undefined after a pause, and when `until` settles meanwhile. @throws ToolError as the feed. By rejecting */
+  /** The items that arrived; undefined after a pause, or if `until` settles first. @throws ToolError the error of the feed, as a rejection */
   async next(): Promise<readonly FeedItem[] | undefined> {
-    if (!this.#isReading && this.#came === undefined) this.#read(); // the next items may be there before these are given
+    if (!this.#isReading && this.#came === undefined) this.#read(); // reads again only after the last items were returned
     await this.#pause();
     if (this.#failure !== undefined) throw this.#failure.thrown;
     const came = this.#came;

@@ -1,4 +1,4 @@
-/** Tools for LangChain and LangGraph, and their tools for us. */
+/** Haft's tools for LangChain and LangGraph, and their tools for Haft. */
 import type { ToolContext } from "../core/context.ts";
 import { valueText } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
@@ -8,29 +8,28 @@ import type { Runtime } from "../runtime/runtime.ts";
 import { bridgedTools, checkMaker, checkToolArray, foreignTool, openSchema, outputOf, type AdapterOptions } from "./bridge.ts";
 import { fieldsOf } from "./model-output.ts";
 
-/** The fields that LangChain passes with a tool, its schema as JSON Schema. */
+/** The fields that LangChain's `tool` gets, with the schema as JSON Schema. */
 export interface LangChainFields {
   readonly name: string;
   readonly description: string;
   readonly schema: Readonly<Record<string, unknown>>;
 }
 
-/** The function of a tool, as it is given to `tool` of LangChain. */
+/** The function of a tool, as LangChain's `tool` expects it. */
 export type LangChainHandler = (input: unknown, config?: LangChainConfig) => Promise<JsonValue>;
 
-/** The fields that we read of the configuration LangChain passes to a tool besides its input. */
+/** The fields that are read of the configuration that LangChain passes to a tool after its input. */
 export interface LangChainConfig {
   readonly signal?: AbortSignal;
   readonly toolCall?: { readonly id?: string };
-  /** The values of a run that its caller has set. */
+  /** Values that the caller of a run has set. */
   readonly configurable?: Readonly<Record<string, unknown>>;
   /** The context of a run of LangGraph. */
   readonly context?: unknown;
 }
 
 /**
- * The tools of a runtime as LangChain's. Give it LangChain's own `tool` function, of the version you use. Images of a result are described
- * as text.
+ * Converts the tools of a runtime to LangChain's. Pass LangChain's own `tool` function, of the version you use. Images of a result become text.
  *
  * @example
  * ```ts
@@ -61,20 +60,21 @@ export function toLangChainTools<Made>(
 }
 
 /**
- * Without its keywords of JSON Schema, as LangChain's own check would refuse inputs that the runtime repairs. Some of its models, such as
- * Anthropic's and Mistral's, send the schema as it is: written as JSON, it has them.
+ *
+ * The schema without its JSON Schema keywords, as LangChain's own check would refuse inputs that the runtime repairs. Some of its models, such as
+ * Anthropic's and Mistral's, send the schema as it is: its `toJSON` has the keywords.
  */
 function unchecked(inputSchema: JsonSchema): LangChainFields["schema"] {
   const { "~standard": standard, ...keywords } = openSchema(inputSchema);
   return { "~standard": standard, toJSON: () => keywords };
 }
 
-/** For a message the text: LangChain would take some JSON for blocks of a message, or for a message, and send it on as such. */
+/** Returns text if the answer becomes a message: LangChain would take some JSON for content blocks or for a whole message. */
 function answerFor(config: LangChainConfig | undefined, output: JsonValue): JsonValue {
   return config?.toolCall === undefined ? output : valueText(output);
 }
 
-/** The fields that we read of a tool of LangChain. */
+/** The fields that are read of a LangChain tool. */
 export interface LangChainToolLike {
   readonly name: string;
   readonly description: string;
@@ -83,10 +83,11 @@ export interface LangChainToolLike {
 }
 
 /**
- * Tools of LangChain as ours. One that answers with a `ToolMessage` answers with its content, and fails where its status is `error`. Images
- * in the content are JSON for a model.
  *
- * @throws ToolError `invalid_schema` naming the tool, also for one without a schema, which takes a string; `invalid_argument` for a record
+ * Converts LangChain tools to Haft tools. If a tool returns a `ToolMessage`, its content is the output; if its status is `error`, the call fails.
+ * Images in the content are JSON for a model.
+ *
+ * @throws ToolError `invalid_schema` naming the tool, also for a tool without a schema, which takes a string; `invalid_argument` for a record
  */
 export function fromLangChainTools(tools: readonly LangChainToolLike[]): readonly Tool[] {
   checkToolArray(tools, "fromLangChainTools()");
@@ -110,7 +111,7 @@ export function fromLangChainTools(tools: readonly LangChainToolLike[]): readonl
   });
 }
 
-/** Whether it is the schema that LangChain makes for a tool that was given none: an object of an older zod, transformed to its `input`. */
+/** Whether it is the schema that LangChain makes for a tool without one: a zod 3 object, transformed to its `input`. */
 function takesString(schema: unknown): boolean {
   const { typeName, schema: inner } = fieldsOf(fieldsOf(schema)["_def"]);
   if (typeName !== "ZodEffects" || typeof inner !== "object" || inner === null) return false;
@@ -118,8 +119,9 @@ function takesString(schema: unknown): boolean {
 }
 
 /**
- * LangChain's refusal of an input by what no JSON Schema says, such as zod's `refine`; undefined for any other error, such as the refusal
- * of another input by a tool that the handler has called: the call has run then.
+ *
+ * LangChain's refusal of an input by a check that JSON Schema cannot express, such as zod's `refine`. Undefined for any other error, such as the
+ * refusal of another input by a tool that the handler called: then the call itself has run.
  */
 function inputRefusal(thrown: unknown, input: unknown): ToolError | undefined {
   if (!(thrown instanceof Error) || !("output" in thrown) || !thrown.message.startsWith(REFUSED_INPUT)) return undefined;
@@ -129,7 +131,7 @@ function inputRefusal(thrown: unknown, input: unknown): ToolError | undefined {
 
 const REFUSED_INPUT = "Received tool input did not match expected schema";
 
-/** @throws ToolError `execution_failed` for a message that says that the tool failed */
+/** @throws ToolError `execution_failed` for a message with the status `error` */
 function contentOf(output: unknown): unknown {
   if (typeof output !== "object" || output === null || !("lc_direct_tool_output" in output) || !("content" in output)) return output;
   const { content } = output;

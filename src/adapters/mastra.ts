@@ -1,4 +1,4 @@
-/** Tools for Mastra (1), and its tools for us. */
+/** Haft's tools for Mastra (1), and Mastra's tools for Haft. */
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
@@ -7,7 +7,7 @@ import type { Runtime } from "../runtime/runtime.ts";
 import { askApproval, bridgedTools, checkMaker, checkToolArray, foreignTool, openSchema, outputOf, type AdapterOptions } from "./bridge.ts";
 import { fieldsOf, refuseMcpError, withModelOutput } from "./model-output.ts";
 
-/** The fields of a tool that Mastra's `createTool` is given. */
+/** The fields of a tool that Mastra's `createTool` gets. */
 export interface MastraFields {
   readonly id: string;
   readonly description: string;
@@ -15,7 +15,7 @@ export interface MastraFields {
   readonly execute: (input: unknown, context?: MastraContext) => Promise<JsonValue>;
 }
 
-/** The fields that we read of the context that Mastra passes to a tool; `agent` is there where an agent calls it. */
+/** The fields that are read of the context that Mastra passes to a tool; `agent` is set if an agent calls it. */
 interface MastraContext {
   readonly abortSignal?: AbortSignal | undefined;
   readonly agent?: { readonly toolCallId?: string } | undefined;
@@ -23,7 +23,8 @@ interface MastraContext {
 }
 
 /**
- * The tools of a runtime as Mastra's, by their ids. Give it Mastra's own `createTool`.
+ *
+ * Converts the tools of a runtime to Mastra's, by their ids. Pass Mastra's own `createTool`.
  *
  * @see https://mastra.ai/docs/agents/using-tools
  */
@@ -50,7 +51,7 @@ export function toMastraTools<Made>(
   );
 }
 
-/** Mastra 0 passes the input as a part of its context, which no model can write: it has functions. */
+/** Refuses a call of Mastra 0, which passes a context with the input in it. Its `runtimeContext` has functions, which no model can send. */
 function refuseOldMastra(input: unknown): void {
   const { runtimeContext } = fieldsOf(input);
   if (
@@ -63,21 +64,22 @@ function refuseOldMastra(input: unknown): void {
   throw new ToolError("not_executable", "toMastraTools() needs Mastra 1: this version passes its context in place of the input.");
 }
 
-/** The fields that we read of a tool of Mastra. */
+/** The fields that are read of a Mastra tool. */
 export interface MastraToolLike {
   readonly id: string;
   readonly description: string;
   readonly inputSchema?: unknown;
   readonly execute?: unknown;
   readonly requireApproval?: unknown;
-  /** Decides in place of `requireApproval`, as for tools of Mastra's MCP client and of its workspaces. */
+  /** Overrides `requireApproval`, as in tools of Mastra's MCP client and of its workspaces. */
   readonly needsApprovalFn?: unknown;
   readonly toModelOutput?: unknown;
 }
 
 /**
- * Tools of Mastra as ours. Mastra returns its validation errors; here they are errors. One that requires approval asks by the runtime's
- * `ask`. A model is shown what `toModelOutput` says. None can be suspended.
+ *
+ * Converts Mastra tools to Haft tools. Validation errors, which Mastra returns, become errors. A tool that requires approval asks through the
+ * runtime's `ask`. The model is shown the content of `toModelOutput`. Suspending a tool is not supported.
  *
  * @throws ToolError `invalid_schema`, `not_executable` naming the tool; `invalid_argument` for a record
  */
@@ -105,7 +107,7 @@ function refuseFailure(id: string, output: unknown): unknown {
   const message = "message" in output && typeof output.message === "string" ? output.message : "its validation failed";
   const text = `${id}: ${message}`;
   if (message.startsWith("Tool output validation failed")) throw new ToolError("invalid_output", text, { outcome: "unknown" });
-  // only of that one is it known that it did not run
+  // only an input error proves that the tool did not run
   const outcome = message.startsWith("Tool input validation failed") ? "not_started" : "unknown";
   throw new ToolError("invalid_input", text, { outcome });
 }

@@ -1,13 +1,14 @@
-/** The content that a tool of AI SDK or Mastra shows a model in place of its output (`toModelOutput`), as our content parts. */
+/** Converts the content that a tool of AI SDK or Mastra shows a model in place of its output (`toModelOutput`) to content parts. */
 import { ToolOutput, type ContentPart } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
 
 const SHOWABLE = /^(image|audio)\/[a-z0-9.+-]{1,64}$/u;
 
 /**
- * The output with what is shown of it; the output alone where that says nothing that we know.
  *
- * @throws ToolError `execution_failed` where the model is shown an error
+ * Combines the output with the content for the model; returns the output alone if that content has an unknown form.
+ *
+ * @throws ToolError `execution_failed` if the content for the model is an error
  */
 export function withModelOutput(output: unknown, shown: unknown): unknown {
   const { type, value } = fieldsOf(shown);
@@ -22,7 +23,8 @@ export function withModelOutput(output: unknown, shown: unknown): unknown {
 }
 
 /**
- * The output, but for that of an MCP server's tool that failed: the MCP clients of AI SDK and Mastra return its result.
+ *
+ * Returns the output, unless it is the result of an MCP tool that failed: the MCP clients of AI SDK and Mastra return that as an output.
  *
  * @throws ToolError `execution_failed`
  */
@@ -34,8 +36,9 @@ export function refuseMcpError(output: unknown): unknown {
 }
 
 /**
- * The output of a tool of the Agents SDK, which answers with a part of content or an array of them where it has more than text; any other
- * output as it is, also one with a file that only the provider has.
+ *
+ * Converts the output of an Agents SDK tool that is a content part or an array of them. Any other output is returned as it is, and so is one with a
+ * file that only the provider has.
  */
 export function withAgentsParts(output: unknown): unknown {
   const parts = (Array.isArray(output) ? output : [output]).map(agentsPart);
@@ -43,7 +46,7 @@ export function withAgentsParts(output: unknown): unknown {
   return content.length === 0 || content.length < parts.length ? output : new ToolOutput({ content });
 }
 
-/** `{ type: "image", image }` and `{ type: "file", file }`, whose value is an address or an object with `data` or a `url`. */
+/** Reads `{ type: "image", image }` and `{ type: "file", file }`, whose value is an address or an object with `data` or a `url`. */
 function agentsPart(value: unknown): ContentPart | undefined {
   const { type, text, image, file } = fieldsOf(value);
   if (type === "text") return typeof text === "string" ? { type, text } : undefined;
@@ -61,13 +64,13 @@ function addressed(address: string): Readonly<Record<string, unknown>> {
   return /^https?:/iu.test(address) ? { url: address } : {};
 }
 
-/** A part as the versions of AI SDK have them: `file` with tagged data, `media` and `image-data` with base64. */
+/** Reads a content part of any version of AI SDK: `file` with tagged data, `media` and `image-data` with base64. */
 function partOf(part: unknown): ContentPart {
   const { type, text, mediaType, data, url: link } = fieldsOf(part);
   if (typeof text === "string") return { type: "text", text };
   const inner = typeof data === "object" && !(data instanceof Uint8Array) ? fieldsOf(data) : { type: "data", data };
   if (typeof inner["text"] === "string") return { type: "text", text: inner["text"] };
-  const url = inner["url"] ?? link; // of `file-url` and `image-url`
+  const url = inner["url"] ?? link; // the `url` of `file-url` and `image-url`
   if (typeof url === "string" || url instanceof URL)
     return { type: "file", uri: String(url), ...(typeof mediaType === "string" ? { mediaType } : {}) };
   const bytes = inner["data"];
@@ -80,7 +83,7 @@ function partOf(part: unknown): ContentPart {
   return { type: kind === "image" ? "image" : "audio", mediaType, data: base64 };
 }
 
-/** The fields of what may be no object. */
+/** The fields of a value that may not be an object. */
 export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? { ...value } : {};
 }

@@ -1,11 +1,11 @@
-/** The events of a reply one at a time, from lists of them: one that is there already costs no more than its promise. */
+/** Gives out the events of a reply one at a time, from lists of them. An event that has already arrived costs one resolved promise. */
 import type { ModelEvent } from "../core/model.ts";
 
 type Step = IteratorResult<ModelEvent, undefined>;
 
 const OVER: Step = Object.freeze({ done: true, value: undefined });
 
-/** Gives what an async generator of the events would, in the order in which it is asked. Leaving it ends the generator of the lists. */
+/** Yields the events as an async generator would, in the order of the `next()` calls. Leaving the loop ends the generator of the lists. */
 export class EventStream implements AsyncIterableIterator<ModelEvent, undefined> {
   readonly #lists: AsyncGenerator<readonly ModelEvent[], void>;
   readonly #check: () => void;
@@ -13,12 +13,14 @@ export class EventStream implements AsyncIterableIterator<ModelEvent, undefined>
   #events: readonly ModelEvent[] = [];
   #at = 0;
   #isOver = false;
-  /** The last answer that has not arrived yet; later ones wait behind it. */
+  /** The last `next()` that is still pending; later ones wait for it. */
   #waiting: Promise<Step> | undefined;
 
   /**
-   * @param check throws where nothing more is to be given; called before each event
-   * @param leave ends what the generator waits for; called where it is left in the middle of that, as it could not end before
+   *
+   * @param check called before each event; throws if no more events may be given
+   * @param leave cancels the request that the generator waits for; called if the loop is left while a read is pending, as the generator could not
+   * return before
    */
   constructor(lists: AsyncGenerator<readonly ModelEvent[], void>, check: () => void = () => {}, leave: () => void = () => {}) {
     this.#lists = lists;
@@ -83,7 +85,7 @@ export class EventStream implements AsyncIterableIterator<ModelEvent, undefined>
       return await this.#lists.next();
     } catch (thrown: unknown) {
       if (!this.#isOver) throw thrown;
-      return { done: true, value: undefined }; // the error of a stream that was left has no reader
+      return { done: true, value: undefined }; // a stream that was left has no reader for its error
     }
   }
 

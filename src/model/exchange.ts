@@ -1,4 +1,4 @@
-/** One request to a provider and its answer: cut off when it stalls, grows too large, or is cancelled. */
+/** One request to a provider and its answer: aborted when it stalls, grows too large, or is cancelled. */
 import { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
@@ -16,23 +16,26 @@ export interface ExchangeSettings {
   readonly server: string;
   readonly fetch: FetchFunction;
   readonly clock: Clock;
-  /** Until the first byte of the body; 0 = no limit. */
+  /** Longest wait for the first byte of the body; 0 = no limit. */
   readonly firstByteTimeoutMs: number;
-  /** Between two pieces; 0 = no limit. */
+  /** Longest wait between two pieces of the body; 0 = no limit. */
   readonly idleTimeoutMs: number;
   readonly maxBytes: number;
 }
 
 interface Dispatcher {
   dispatch(options: object, handler: object): boolean;
-  /** Of undici's `MockAgent`: `fetch` passes the text of a body then, which the mocks compare. */
+  /** Set by undici's `MockAgent`: `fetch` then passes the body as text, which the mocks compare. */
   readonly isMockActive?: boolean;
 }
-/** Where the `fetch` of Node.js finds how to send, such as through a proxy, once it or a part of it was loaded. Node 24 fills both and uses the first. */
+/**
+ * Where the `fetch` of Node.js looks up its dispatcher (a proxy, for example), set once `fetch` or a part of it was loaded. Node 24 sets both symbols
+ * and uses this one.
+ */
 const DISPATCHER = Symbol.for("undici.globalDispatcher.1");
-/** That of Node 26, whose handlers have other methods: dispatchers of undici 6 and older cannot call them. */
+/** The symbol of Node 26, whose handlers have other methods: dispatchers of undici 6 and older cannot call them. */
 const NEW_DISPATCHER = Symbol.for("undici.globalDispatcher.2");
-/** The `fetch` of Node.js gives up after 300 s without the head of an answer, or without a piece of it: here only our limits count. */
+/** Turns off the limits of Node's `fetch`, 300 s for the head of an answer and between two pieces of it, so that only `ExchangeSettings` count. */
 const OWN_LIMITS: { readonly dispatcher: Dispatcher } = {
   dispatcher: {
     dispatch: (options, handler) => dispatcherFor(handler).dispatch({ ...options, headersTimeout: 0, bodyTimeout: 0 }, handler),
@@ -46,22 +49,22 @@ function dispatcherAt(place: symbol): Dispatcher | undefined {
   return Reflect.get(globalThis, place) as Dispatcher | undefined;
 }
 
-/** The one that `fetch` itself would use: the methods of its handler tell which. It was there when the request began. */
+/** The dispatcher that `fetch` itself would use, recognised by the methods of its handler. It was set when the request began. */
 function dispatcherFor(handler: object): Dispatcher {
   const isNew = "onRequestStart" in handler && dispatcherAt(NEW_DISPATCHER) !== undefined;
   return dispatcherAt(isNew ? NEW_DISPATCHER : DISPATCHER) as Dispatcher;
 }
 
 function limitsOf(fetch: FetchFunction): object {
-  const isNodes = fetch === globalThis.fetch && typeof Response === "function"; // that loads it
+  const isNodes = fetch === globalThis.fetch && typeof Response === "function"; // reading `Response` loads undici, which sets the dispatcher
   return isNodes && typeof dispatcherAt(DISPATCHER)?.dispatch === "function" ? OWN_LIMITS : {};
 }
 
-/** How long, and how much, an answer that is whole may continue before its connection is closed. */
+/** How long, and for how many bytes, the rest of a body is read after a complete answer before the connection is closed. */
 const READ_OUT_MS = 250;
 const READ_OUT_BYTES = 65_536;
 
-/** Used once, and closed by its maker. */
+/** Serves one request; its creator closes it. */
 export class Exchange {
   readonly #settings: ExchangeSettings;
   readonly #controller = new AbortController();
@@ -69,13 +72,13 @@ export class Exchange {
   #cancelTimer: (() => void) | undefined;
   #aliveAt = 0;
   #bytes = 0;
-  /** Why we ended it ourselves. */
+  /** The error with which this side ended the exchange: a timeout or a cancellation. */
   #failure: ToolError | undefined;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   #hasEnded = false;
-  /** Nothing more is expected of the answer, although its body has not ended. */
+  /** Whether the answer is complete, although its body has not ended. */
   isWhole = false;
-  /** Why the body ended before its end, where the connection broke. */
+  /** The network error, if the connection broke before the end of the body. */
   broken: ToolError | undefined;
 
   constructor(settings: ExchangeSettings, signal: AbortSignal | undefined) {
@@ -84,18 +87,19 @@ export class Exchange {
   }
 
   /**
-   * @param request makes what is sent, within the time until the first byte
-   * @throws ToolError `network_error`, `timeout`, `cancelled`, and what `request` throws
+   *
+   * @param request makes the request to send; counts towards the time until the first byte
+   * @throws ToolError `network_error`, `timeout`, `cancelled`, and errors of `request`
    */
   async open(url: string, request: () => Promise<RequestInit>): Promise<Response> {
     const { firstByteTimeoutMs, fetch, model, server } = this.#settings;
     const { signal } = this.#controller;
     if (this.#failure !== undefined) throw this.#failure;
     this.#watch(firstByteTimeoutMs, () => stalled(`${model} has not begun to answer within ${firstByteTimeoutMs} ms.`));
-    const init = await untilAborted(request(), signal); // for the reason that it was stopped
+    const init = await untilAborted(request(), signal); // rejects with the reason of the abort
     try {
       const answer = fetch(url, { ...init, ...limitsOf(fetch), redirect: "manual", signal });
-      // a fetch that heeds no signal may still answer: nothing would close that
+      // a fetch that ignores the signal may still answer, and its body would stay open
       answer.then(
         (late) => (signal.aborted ? late.body?.cancel().catch(() => undefined) : undefined),
         () => undefined,
@@ -108,7 +112,8 @@ export class Exchange {
   }
 
   /**
-   * The next piece of the body; undefined at its end, also where the connection breaks: see `broken`.
+   *
+   * The next piece of the body; undefined at its end, and if the connection breaks: see `broken`.
    *
    * @throws ToolError `timeout`, `cancelled`, `too_large`
    */
@@ -134,7 +139,7 @@ export class Exchange {
     this.#controller.signal.addEventListener("abort", () => void reader.cancel().catch(() => undefined), { once: true });
   }
 
-  /** The beginning of a body as text, at most `maxBytes`; what of it came where the connection broke. */
+  /** The beginning of a body as text, at most `maxBytes`. If the connection breaks, the part that arrived. */
   async text(response: Response, maxBytes: number): Promise<string> {
     const decoder = new TextDecoder();
     let text = "";
@@ -148,8 +153,9 @@ export class Exchange {
   }
 
   /**
-   * Ends the exchange, and the connection where the body has not ended. The end of a body, which may come a moment after all of the
-   * answer, is waited for in the background, so that the connection serves the next request. Idempotent.
+   *
+   * Ends the exchange, and closes the connection if the body has not ended. After a complete answer, the end of the body may come a moment later: it
+   * is read in the background, so that the connection can be reused. Idempotent.
    */
   close(): void {
     this.#forget?.();
@@ -171,7 +177,7 @@ export class Exchange {
       }
       this.#abort();
     } catch {
-      // the answer is whole without it
+      // the answer is complete without the rest
     } finally {
       cancelTimer();
     }
@@ -182,7 +188,7 @@ export class Exchange {
     this.#controller.abort(this.#failure);
   }
 
-  /** The next piece; undefined at the end, whatever kind of end. */
+  /** The next piece; undefined at the end, also if the connection broke (`broken` is set then). */
   async #next(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
     try {
       return (await reader.read()).value;
@@ -197,7 +203,7 @@ export class Exchange {
     this.#watch(idleTimeoutMs, () => stalled(`${model} stopped in the middle of its answer: nothing came for ${idleTimeoutMs} ms.`));
   }
 
-  /** One timer for all pieces: when it fires too early, it is set for the rest. */
+  /** Uses one timer for all pieces: when it fires too early, it is set again for the remaining time. */
   #watch(limitMs: number, late: () => ToolError): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
@@ -227,7 +233,7 @@ function stalled(message: string): ToolError {
   return new ToolError("timeout", message);
 }
 
-/** `fetch` says only that it failed; the reason is in the cause. */
+/** The cause of the error, if it has one: `fetch` itself says only that it failed. */
 function causeOf(thrown: unknown): unknown {
   return thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
 }

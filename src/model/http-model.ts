@@ -17,52 +17,55 @@ import { RequestSecrets } from "./request-secrets.ts";
 import { readAnswer, type AnswerEvents } from "./read-answer.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
-/** Where a provider is, how it is spoken to, and for how long it is waited for. */
+/** A provider's address, wire format and credentials, and the limits for requests to it. */
 export interface HttpModelOptions {
   readonly format: WireFormat;
-  /** As the provider names it. */
+  /** The model's name at the provider. */
   readonly model: string;
   /** The address before the paths of the format: `https://api.openai.com/v1`. A query is kept. */
   readonly baseUrl: string;
-  /** For people, and what a meter counts by. @default the format's name and `model`: `openai-chat/gpt-5` */
+  /** Name in messages, and the key under which a meter counts. @default the format's name and `model`: `openai-chat/gpt-5` */
   readonly name?: string;
-  /** Sent in `keyHeader`; never reported. White space around it is left out. */
+  /** Sent in `keyHeader`; never reported. White space around it is removed. */
   readonly apiKey?: string;
-  /** `authorization` says `Bearer` before the key, any other header the key alone. @default "authorization" */
+  /** `authorization` gets `Bearer` and the key, any other header the key alone. @default "authorization" */
   readonly keyHeader?: string;
   /** A hint for users whose key is missing or refused. */
   readonly keyHint?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Signs each attempt: what it returns is added to the headers, as AWS Signature Version 4 needs it. */
+  /** Signs each attempt: the headers it returns are added, as AWS Signature Version 4 requires. */
   readonly sign?: (request: UnsignedRequest) => SignatureHeaders | Promise<SignatureHeaders>;
   /** @default globalThis.fetch */
   readonly fetch?: FetchFunction;
-  /** @default real time and chance */
+  /** @default the system clock and random numbers */
   readonly ports?: Partial<ModelPorts>;
-  /** Whether the provider is asked to answer piece by piece. @default true */
+  /** Whether a streamed answer is requested. @default true */
   readonly stream?: boolean;
-  /** Ask the provider to hold the model to the tools' schemas, where it can. @default false */
+  /** Whether the provider is asked to enforce the tools' schemas, if it can. @default false */
   readonly strict?: boolean;
-  /** When an attempt that failed before its first event is made again. */
+  /** When an attempt that failed before its first event is made again, and after which wait. */
   readonly retry?: ModelRetrySettings;
-  /** From the request to the first byte of the answer's body; 0 = no limit. @default 300_000 */
+  /** Longest wait from the request to the first byte of the answer's body; 0 = no limit. @default 300_000 */
   readonly firstByteTimeoutMs?: number;
-  /** Between two pieces of the answer; 0 = no limit. @default 120_000 */
+  /** Longest wait between two pieces of the answer; 0 = no limit. @default 120_000 */
   readonly idleTimeoutMs?: number;
-  /** Largest body of an answer, unpacked. @default 67_108_864 */
+  /** Largest body of an answer, after decompression. @default 67_108_864 */
   readonly maxBytes?: number;
   /** Counts requests, retries, failures, tokens and cost. */
   readonly meter?: UsageMeter;
   /** Called before each wait for another attempt. */
   readonly onRetry?: (retry: ModelRetry) => void;
-  /** Called with the parts of the tools and the conversation that this provider is not sent, once per request that leaves something out. */
+  /**
+   * Called with the parts of the tools and the conversation that this provider does not support and is not sent, once per request that leaves
+   * something out.
+   */
   readonly onNotes?: (notes: readonly WireNote[]) => void;
 }
 
-/** How often a request is sent, and how long is waited between. */
+/** How often a request is sent, and the waits between attempts. */
 export interface ModelRetrySettings extends RetrySettings {
   /**
-   * How often a request may be sent in all, the first included. The one attempt without refused reasoning counts, but is made in any case.
+   * How often a request may be sent in all, the first included. The one attempt without refused reasoning counts, but is always made.
    *
    * @default 4
    */
@@ -85,7 +88,7 @@ export interface UnsignedRequest {
   readonly body: string;
 }
 
-/** By name, the headers that sign a request. */
+/** The headers that sign a request, by name. */
 export type SignatureHeaders = Readonly<Record<string, string>>;
 
 interface Encoded {
@@ -101,7 +104,7 @@ interface NextAttempt {
 
 interface FailedAttempt {
   readonly attempt: number;
-  /** Something of its answer was given out. */
+  /** Whether events of its answer were already yielded. */
   readonly given: boolean;
 }
 
@@ -129,16 +132,17 @@ export const HTTP_MODEL_OPTIONS: OptionNames<HttpModelOptions> = {
 };
 const RETRY: OptionNames<ModelRetrySettings> = { delayMs: true, factor: true, maxDelayMs: true, jitter: true, maxAttempts: true };
 
-/** A provider that asks for a longer wait than this is not waited for. */
+/** Longest wait that a provider may ask for. If it asks for more, its error is final. */
 const MAX_WAIT_MS = 60_000;
 
 /**
  * A model that asks a provider over `fetch`.
  *
- * An attempt is made again only while nothing of its answer was given out, and only where the error may pass: rate limits, overload,
- * broken connections, 5xx; and once without the reasoning of earlier replies where the provider refuses that. Waits as long as the provider
- * asks (`Retry-After`), at most a minute, else with a growing, spread delay. Few retries with many parallel requests: see `RetryBudget`. A connection that breaks in the middle ends the reply as `truncated`, without calls;
- * one that stalls ends with `timeout`. Redirects are refused. Leaving the loop over the events closes the connection.
+ * An attempt is made again only if none of its events were yielded and its error may pass (rate limit, overload, broken connection, 5xx), and once
+ * without the reasoning of earlier replies if the provider refuses it. Waits as long as the provider asks (`Retry-After`), at most a minute, else
+ * with an exponential delay and jitter. `RetryBudget` limits the retries of parallel requests. A connection that breaks in the middle ends the reply
+ * as `truncated`, without calls; one that stalls ends it with `timeout`. Redirects are refused. Leaving the loop over the events closes the
+ * connection.
  *
  * @throws ToolError `invalid_argument` for options that cannot work
  */
@@ -172,7 +176,7 @@ class HttpModel implements Model {
     const { format, model, name = `${format.name}/${model}`, baseUrl, stream = true, fetch = globalThis.fetch } = options;
     const { firstByteTimeoutMs = 300_000, idleTimeoutMs = 120_000, maxBytes = 64 * 1024 * 1024 } = options;
     this.name = name;
-    this.format = format.name.split(":", 1)[0] ?? format.name; // of a variant, what all of them speak
+    this.format = format.name.split(":", 1)[0] ?? format.name; // a variant has the name of its format
     checkMs(firstByteTimeoutMs, "firstByteTimeoutMs", `the model ${name}`);
     checkMs(idleTimeoutMs, "idleTimeoutMs", `the model ${name}`);
     checkRetry(options.retry ?? {});
@@ -193,7 +197,7 @@ class HttpModel implements Model {
     return new EventStream(this.#answer(request, signal, stop), undefined, leave);
   }
 
-  /** Attempts, until one gives events or there is nothing left to try. */
+  /** Makes attempts until one yields events or no retry is left. */
   async *#answer(
     request: ModelRequest,
     caller: AbortSignal | undefined,
@@ -233,7 +237,7 @@ class HttpModel implements Model {
     }
   }
 
-  /** The next attempt, and the wait before it. @throws ToolError what the attempt failed with, where there is to be none */
+  /** The next attempt, and the wait before it. @throws ToolError the error of the attempt, if it is not retried */
   #nextAfter(thrown: unknown, encoded: Encoded, { attempt, given }: FailedAttempt): NextAttempt {
     const error = this.#secrets.withhold(ToolError.fromUnknown(thrown, "model_failed"));
     const { retry = {}, meter, onRetry } = this.#options;
@@ -245,7 +249,7 @@ class HttpModel implements Model {
     return { encoded: shorter ?? encoded, waitMs };
   }
 
-  /** The request without what it was refused for, to be sent at once; undefined where it cannot be sent without. */
+  /** The request without the reasoning that the provider refused, to be sent at once; undefined if the refusal was about something else. */
   #withoutRefused({ json, toolNames }: Encoded, { message }: ToolError): Encoded | undefined {
     const { format, onNotes } = this.#options;
     const shorter = format.withoutRefused?.(json, message);
@@ -289,7 +293,7 @@ class HttpModel implements Model {
   }
 }
 
-/** @throws ToolError `invalid_argument`; the address itself is not reported, as it may hold a password */
+/** @throws ToolError `invalid_argument`; the message omits the address, which may hold a password */
 function requestUrl(baseUrl: string, path: string, model: string): URL {
   const base = URL.parse(baseUrl);
   if (base === null || !/^https?:$/u.test(base.protocol) || base.username !== "" || base.password !== "")

@@ -1,10 +1,10 @@
-/** Counts what any model is asked and the usage of its replies. */
+/** Counts the requests of any model and the usage of its replies. */
 import { checkArgument, checkModel, hasMethods } from "../core/check-argument.ts";
 import type { Model, ModelEvent, ModelOptions, ModelRequest } from "../core/model.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { UsageMeter } from "./usage-meter.ts";
 
-/** The same model, counted by `meter`. An `httpModel` takes its meter itself, and counts its retries as well. */
+/** Wraps a model so that `meter` counts it. An `httpModel` takes its meter as an option, and counts its retries as well. */
 export function meteredModel(model: Model, meter: UsageMeter): Model {
   checkModel(model, "meteredModel(model, meter)");
   checkArgument(hasMethods(meter, "request", "reply"), "meteredModel(model, meter)", "a UsageMeter", meter);

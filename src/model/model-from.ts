@@ -1,4 +1,4 @@
-/** A model by the name of its provider and its own: `anthropic/claude-sonnet`. */
+/** Makes a model from the name of its provider and its own: `anthropic/claude-sonnet`. */
 import { ToolError } from "../core/error.ts";
 import { wrongKind } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
@@ -8,19 +8,19 @@ import { knownProvider, providerOf, splitSpec } from "./provider-names.ts";
 import { PROVIDERS, type Provider } from "./providers.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
-/** The settings of an `httpModel`; the provider says the rest. */
+/** The settings of an `httpModel` without those that follow from the provider. */
 export interface ModelSpec extends Omit<HttpModelOptions, "format" | "model" | "baseUrl" | "keyHeader"> {
-  /** A name of `PROVIDERS`, or another name for it (`google`, `azure`). */
+  /** A name of `PROVIDERS`, or an alias (`google`, `azure`). */
   readonly provider: string;
-  /** As the provider names it. */
+  /** The model's name at the provider. */
   readonly model: string;
-  /** @default where the provider is */
+  /** @default the address of the provider */
   readonly baseUrl?: string;
 }
 
-/** The context that models are made with, whichever they are. */
+/** Settings shared by all models that are made. */
 export interface ModelContext extends Pick<HttpModelOptions, "fetch" | "ports" | "meter" | "onRetry" | "onNotes"> {
-  /** Where keys and addresses are looked up. @default process.env */
+  /** The variables in which keys and addresses are looked up. @default process.env */
   readonly environment?: Readonly<Record<string, string | undefined>>;
 }
 
@@ -36,10 +36,11 @@ const CONTEXT: OptionNames<ModelContext> = {
 };
 
 /**
- * The model that a text or a record names. Everything before the first `/` of a text is the provider.
  *
- * @throws ToolError `invalid_argument` for a provider that is not known, naming the nearest; `invalid_config` where its key or its
- * address is missing, naming the variables
+ * Makes the model that a string or an object names. The part of a string before the first `/` is the provider.
+ *
+ * @throws ToolError `invalid_argument` for an unknown provider, naming the nearest; `invalid_config` if its key or its address is missing, naming the
+ * variables
  */
 export function modelFrom(spec: string | ModelSpec, context: ModelContext = {}): Model {
   checkKnownKeys(context, CONTEXT, "modelFrom()");
@@ -73,7 +74,7 @@ type Environment = NonNullable<ModelContext["environment"]>;
 /**
  * Checks that the address of a model is known, without its key.
  *
- * @throws ToolError `invalid_argument` for a provider that is not known; `invalid_config` where the address is missing, naming the variable
+ * @throws ToolError `invalid_argument` for an unknown provider; `invalid_config` if the address is missing, naming the variable
  */
 export function checkAddress({ provider: wanted, baseUrl }: Pick<ModelSpec, "provider" | "baseUrl">, environment: Environment): void {
   const name = knownProvider(wanted);
@@ -101,7 +102,7 @@ function baseUrlOf(name: string, { baseUrl, baseUrlVariable }: Provider, environ
   });
 }
 
-/** A host alone is taken for http. */
+/** Adds `http://` to a bare host, and `path` unless the address already ends with it. */
 function extended(address: string, path: string): string {
   const url = (/^https?:\/\//iu.test(address) ? address : `http://${address}`).replace(/\/$/u, "");
   return url.endsWith(path) ? url : `${url}${path}`;

@@ -1,11 +1,11 @@
-/** The clock and the dice of a model that is given none. */
+/** The clock and the random numbers of a model. */
 import type { Ports } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
 
-/** The outside dependencies of a model. */
+/** The ports that a model uses. */
 export type ModelPorts = Pick<Ports, "clock" | "random">;
 
-/** The given ports, and real ones for the rest. */
+/** The given ports, and those of the system for the rest. */
 export function modelPorts(given: Partial<ModelPorts> = {}): ModelPorts {
   return { clock: given.clock ?? systemPorts.clock, random: given.random ?? systemPorts.random };
 }

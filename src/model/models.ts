@@ -1,4 +1,4 @@
-/** The public names of `haft/model`, listed by hand: models behind providers, what is sent to them, and what they cost. @packageDocumentation */
+/** The public names of `haft/model`, listed by hand: models behind providers, their requests, and their cost. @packageDocumentation */
 export {
   type FinishReason,
   type Model,

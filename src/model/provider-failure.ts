@@ -1,4 +1,4 @@
-/** Makes an error of an answer that is no success: what the provider said, and what that means for another try. */
+/** Makes an error from a failed answer: the provider's message, and whether a retry may succeed. */
 import type { ErrorCode } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
@@ -12,7 +12,7 @@ import { valueText } from "../core/content.ts";
 
 const MAX_MESSAGE = 1_000;
 const MAX_KIND = 100;
-/** So much of a message is searched for words that say what it means. */
+/** Maximum number of characters of a message that are searched for the words of `RULES`. */
 const MAX_SEARCHED = 4_096;
 
 export interface FailedAnswer {
@@ -20,9 +20,9 @@ export interface FailedAnswer {
   readonly model: string;
   readonly status: number;
   readonly headers: Headers;
-  /** The body, as far as it was read. */
+  /** The body, or the part of it that was read. */
   readonly text: string;
-  /** Where the key comes from: `Set OPENAI_API_KEY, or give apiKey.` */
+  /** How to set the key: `Set OPENAI_API_KEY, or give apiKey.` */
   readonly keyHint: string;
 }
 
@@ -33,9 +33,9 @@ interface Meaning {
 }
 
 interface Rule extends Meaning {
-  /** By status alone, or together with `says`. */
+  /** The rule applies to these statuses, alone or together with `says`. */
   readonly statuses: readonly number[];
-  /** Is found in the provider's kind of error or in its message. */
+  /** Must match the provider's kind of error or its message. */
   readonly says?: RegExp;
 }
 
@@ -48,7 +48,7 @@ const ACCOUNT_EMPTY: Meaning = { code: "limit_exceeded", retryable: false, hint:
 const NO_MODEL: Meaning = { code: "not_found", hint: "Check the name of the model and the base URL." };
 const BUSY: Meaning = { code: "unavailable", retryable: true };
 
-/** The first that fits says what an answer means. Several providers say with a 400 or a 429 what others have a status for. */
+/** The first rule that matches decides. Several providers use 400 or 429 where others have a status of its own. */
 const RULES: readonly Rule[] = [
   { ...ACCOUNT_EMPTY, statuses: [402] },
   { ...ACCOUNT_EMPTY, statuses: [400, 403, 429], says: NO_CREDIT },
@@ -75,7 +75,7 @@ const RULES: readonly Rule[] = [
   { code: "model_failed", statuses: [501, 505] },
 ];
 
-/** Reads what went wrong. The message holds at most 1,000 characters of what the provider said, and nothing that steers a terminal. */
+/** Makes the error of a failed answer. Its message holds at most 1,000 characters of the provider's, and no terminal control characters. */
 export function providerFailure(answer: FailedAnswer, clock: Clock): ToolError {
   const { model, status, headers, text, keyHint } = answer;
   const said = readSaid(text, headers);
@@ -94,7 +94,8 @@ export function providerFailure(answer: FailedAnswer, clock: Clock): ToolError {
 }
 
 /**
- * Reads the error that a success has in place of a reply; undefined where its body says nothing of one. Its code follows from the
+ *
+ * Reads an error that a provider sent with a success status in place of a reply; undefined if the body reports no error. Its code follows from the
  * provider's words alone.
  */
 export function failureInReply({ model, headers, text }: Omit<FailedAnswer, "status" | "keyHint">, clock: Clock): ToolError | undefined {
@@ -110,7 +111,7 @@ export function failureInReply({ model, headers, text }: Omit<FailedAnswer, "sta
   });
 }
 
-/** A reply may have a message too, which is an object. */
+/** False if `message` is an object: that is a reply. */
 function saysAnything(error: JsonValue): boolean {
   return typeof error === "string" || (isJsonObject(error) && !isJsonObject(error["message"]) && messageOf(error) !== "");
 }
@@ -124,7 +125,7 @@ function meaningOf(status: number, { kind, message }: Said): Meaning {
 
 interface Said {
   readonly message: string;
-  /** The provider's own word for the kind of error; empty for none. */
+  /** The provider's name for the kind of error, or an empty string. */
   readonly kind: string;
   readonly body: JsonValue | undefined;
 }
@@ -146,11 +147,11 @@ function readBody(text: string): JsonValue | undefined {
   try {
     return readWireJson(text);
   } catch {
-    return undefined; // nested deeper than anybody reads
+    return undefined; // nested deeper than `readWireJson` reads
   }
 }
 
-/** Where the error is: under `error`, in the first of a list, or the body itself. */
+/** The error of a body: its `error`, the first item of an array, or the body itself. */
 function errorOf(body: JsonValue): JsonValue {
   const first = isJsonArray(body) ? (body[0] ?? "") : body;
   if (!isJsonObject(first)) return first;
@@ -163,11 +164,11 @@ function messageOf(error: JsonValue): string {
   if (!isJsonObject(error)) return valueText(error);
   const { message = error["Message"] ?? error["detail"], metadata } = error;
   const text = valueText(message);
-  const raw = isJsonObject(metadata) ? metadata["raw"] : undefined; // a gateway's provider, as it wrote it
+  const raw = isJsonObject(metadata) ? metadata["raw"] : undefined; // the original message of the provider behind a gateway
   return typeof raw === "string" ? `${text}: ${raw}` : text;
 }
 
-/** `invalid_request_error`, `RESOURCE_EXHAUSTED`: the words of `type`, `code`, `status` and Amazon's `__type`, without numbers. */
+/** The strings of `type`, `code`, `status` and Amazon's `__type`, such as `invalid_request_error` or `RESOURCE_EXHAUSTED`, without numbers. */
 function kindOf(error: JsonValue): string {
   return [...new Set(wordsOf(error).filter((word) => typeof word === "string"))].join(", ");
 }
@@ -178,12 +179,12 @@ function wordsOf(error: JsonValue): readonly (string | number)[] {
   return words.filter((word): word is string | number => typeof word === "number" || (typeof word === "string" && word !== ""));
 }
 
-/** The wait that is named by the first of `retry-after-ms`, `retry-after` and Google's `RetryInfo`. */
+/** The wait that the provider asks for: the first of `retry-after-ms`, `retry-after` and Google's `RetryInfo`. */
 function retryAfter(headers: Headers, body: JsonValue | undefined, clock: Clock): number | undefined {
   return readRetryAfter((name) => headers.get(name), clock.wallTime()) ?? retryInfo(body);
 }
 
-/** @see https://cloud.google.com/apis/design/errors — `google.rpc.RetryInfo`: seconds with an `s` behind them */
+/** @see https://cloud.google.com/apis/design/errors — `google.rpc.RetryInfo`: seconds followed by `s` */
 function retryInfo(body: JsonValue | undefined): number | undefined {
   const error = body === undefined ? undefined : errorOf(body);
   const details = isJsonObject(error) ? error["details"] : undefined;
@@ -204,7 +205,7 @@ export function isHtml(text: string): boolean {
   return /^\s{0,100}<(?:!doctype\s|html)/iu.test(text.slice(0, 200));
 }
 
-/** Enough of a page's words to recognise it by. */
+/** The text of the page's beginning, without its tags. */
 function withoutTags(html: string): string {
   return html.slice(0, MAX_SEARCHED).replaceAll(/<[^<>]*>/gu, " ");
 }

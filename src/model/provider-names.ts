@@ -1,7 +1,7 @@
-/** The names of the providers that are known, without what is known of them: a file that asks for nothing. */
+/** The names of the known providers, in a file without imports of their formats. */
 import { ToolError } from "../core/error.ts";
 
-/** The names of the providers that are known. */
+/** The names of the known providers. */
 export const PROVIDER_NAMES = [
   "openai",
   "openai-chat",
@@ -30,16 +30,16 @@ export const PROVIDER_NAMES = [
   "lm-studio",
 ] as const;
 
-/** The name of a provider that is known. */
+/** The name of a known provider. */
 export type ProviderName = (typeof PROVIDER_NAMES)[number];
 
 interface NamedModel {
   readonly provider: string;
-  /** As the provider names it. */
+  /** The model's name at the provider. */
   readonly model: string;
 }
 
-/** Other names for them. */
+/** Aliases of providers. */
 const ALIASES: ReadonlyMap<string, ProviderName> = new Map([
   ["openai-responses", "openai"],
   ["azure", "azure-openai"],
@@ -56,13 +56,13 @@ const ALIASES: ReadonlyMap<string, ProviderName> = new Map([
   ["qwen", "alibaba"],
 ]);
 
-/** The provider of a name or another name for it, in letters of any size; undefined for one that is not known. */
+/** The provider with a name or alias, case-insensitive; undefined if it is not known. */
 export function providerName(name: string): ProviderName | undefined {
   const folded = name.toLowerCase();
   return ALIASES.get(folded) ?? PROVIDER_NAMES.find((one) => one === folded);
 }
 
-/** As `providerName`. @throws ToolError `invalid_argument` for one that is not known, naming the nearest. */
+/** The provider with a name or alias, case-insensitive. @throws ToolError `invalid_argument` if it is not known, naming the nearest. */
 export function knownProvider(wanted: string): ProviderName {
   const found = providerName(wanted);
   if (found !== undefined) return found;
@@ -73,13 +73,13 @@ export function knownProvider(wanted: string): ProviderName {
   });
 }
 
-/** The provider of a model. @throws ToolError `invalid_argument` for one that is not known, and for a model without a name */
+/** The provider of a model. @throws ToolError `invalid_argument` if it is not known, or if the model has no name */
 export function providerOf({ provider, model }: NamedModel): ProviderName {
   if (model === "") throw new ToolError("invalid_argument", `A model needs a name behind its provider: ${provider}/….`);
   return knownProvider(provider);
 }
 
-/** `provider/model` in its two parts. @throws ToolError `invalid_argument` for a text that names no provider */
+/** Splits `provider/model`. @throws ToolError `invalid_argument` for a string without a provider */
 export function splitSpec(spec: string): NamedModel {
   const at = spec.indexOf("/");
   if (at <= 0) {
@@ -89,7 +89,7 @@ export function splitSpec(spec: string): NamedModel {
   return { provider: spec.slice(0, at), model: spec.slice(at + 1) };
 }
 
-/** The providers whose names look most like this one, at most three. */
+/** The providers whose names or aliases are most similar to `name`, at most three. */
 export function nearProviders(name: string): readonly ProviderName[] {
   const wanted = pairsOf(name);
   const rated = [...PROVIDER_NAMES.map((one) => [one, one] as const), ...ALIASES].map(([alias, provider]) => {
@@ -100,7 +100,7 @@ export function nearProviders(name: string): readonly ProviderName[] {
   return [...new Set(near.map(({ provider }) => provider))].slice(0, 3);
 }
 
-/** The pairs of letters that are next to each other, the ends included. */
+/** The pairs of adjacent characters, with a space at both ends. */
 function pairsOf(name: string): ReadonlySet<string> {
   const text = ` ${name.slice(0, 64).toLowerCase()} `;
   return new Set(Array.from({ length: text.length - 1 }, (_, at) => text.slice(at, at + 2)));

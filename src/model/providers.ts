@@ -1,4 +1,4 @@
-/** The providers that are known by name: where they are, how they are let in to, and what they speak. */
+/** The known providers: addresses, keys and wire formats. */
 import { anthropicMessages } from "../wire/anthropic.ts";
 import { bedrockConverse } from "../wire/bedrock.ts";
 import { cohere } from "../wire/cohere.ts";
@@ -10,17 +10,17 @@ import { openAiResponses } from "../wire/openai-responses.ts";
 import type { WireFormat } from "../wire/wire-format.ts";
 import { providerName, type ProviderName } from "./provider-names.ts";
 
-/** A provider of models: where it is, and what it speaks. */
+/** A provider of models: its address, its keys and its wire format. */
 export interface Provider {
-  /** The address before the paths of its format. `{NAME}` is the value of that variable. Left out where each user has their own. */
+  /** The address before the paths of its format. `{NAME}` is replaced by the value of that variable. Left out if each user has their own address. */
   readonly baseUrl?: string;
-  /** A variable that says where it is instead; `path` is put behind it where it does not end so. */
+  /** A variable that overrides the address; `path` is appended unless the value already ends with it. */
   readonly baseUrlVariable?: { readonly name: string; readonly path: string };
-  /** Variables that may hold the key, the first that is set counts. Empty where there are no keys. */
+  /** Variables that may hold the key; the first that is set is used. Empty if the provider has no keys. */
   readonly keyVariables: readonly string[];
-  /** It answers without a key, too. @default false */
+  /** Whether the provider also answers without a key. @default false */
   readonly keyOptional?: boolean;
-  /** `authorization` says `Bearer` before the key. @default "authorization" */
+  /** `authorization` gets `Bearer` and the key, any other header the key alone. @default "authorization" */
   readonly keyHeader?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly format: () => WireFormat;
@@ -69,7 +69,7 @@ export const PROVIDERS = {
     keyHeader: "x-goog-api-key",
     format: gemini,
   },
-  /** With an API key of Bedrock's; for Signature Version 4 see `HttpModelOptions.sign`. */
+  /** Uses a Bedrock API key; for Signature Version 4 see `HttpModelOptions.sign`. */
   bedrock: {
     baseUrl: "https://bedrock-runtime.{AWS_REGION}.amazonaws.com",
     keyVariables: ["AWS_BEARER_TOKEN_BEDROCK"],
@@ -105,7 +105,7 @@ function chat(variant: string, baseUrl: string, ...keyVariables: readonly string
   return { baseUrl, keyVariables, format: () => openAiChat(variant) };
 }
 
-/** The provider of a name or another name for it, in letters of any size; undefined for one that is not known. */
+/** The provider with a name or alias, case-insensitive; undefined if it is not known. */
 export function findProvider(name: string): { readonly name: ProviderName; readonly provider: Provider } | undefined {
   const known = providerName(name);
   return known === undefined ? undefined : { name: known, provider: PROVIDERS[known] };

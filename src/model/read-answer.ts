@@ -1,4 +1,4 @@
-/** Reads a provider's answer: events as they come, or an error that says what the answer was instead. */
+/** Reads a provider's answer: events as they arrive, or an error if it is not a reply. */
 import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import type { ModelEvent } from "../core/model.ts";
@@ -15,7 +15,7 @@ import { replyEvents } from "./reply-events.ts";
 export interface AnswerReader {
   readonly exchange: Exchange;
   readonly format: WireFormat;
-  /** A stream was asked for. */
+  /** Whether a stream was requested. */
   readonly stream: boolean;
   readonly toolNames: ReadonlyMap<string, string>;
   readonly model: string;
@@ -23,21 +23,20 @@ export interface AnswerReader {
   readonly clock: Clock;
 }
 
-/** So much of an error's body is read. */
+/** Maximum number of bytes of an error's body that are read. */
 const MAX_ERROR_BYTES = 64 * 1024;
 
-/** The events of an answer, as many at a time as a piece of it brings. */
+/** The events of an answer, grouped by the piece of the body that they came in. */
 export interface AnswerEvents {
   /**
-   * Never an empty list; undefined when there are no more.
+   * The next events, never an empty array; undefined at the end.
    *
-   * @throws ToolError what the provider answered, or the format found in the stream; `network_error` where the connection broke before
-   * there was anything to give
+   * @throws ToolError the provider's error, or that of the format for a bad stream; `network_error` if the connection broke before the first event
    */
   next(): Promise<readonly ModelEvent[] | undefined>;
 }
 
-/** Looks at what the answer is. @throws ToolError what the provider answered in place of a reply. By rejecting */
+/** Decides how the answer is read. @throws ToolError the provider's error, as a rejection */
 export async function readAnswer(response: Response, reader: AnswerReader): Promise<AnswerEvents> {
   const { exchange, format, stream, model, keyHint, clock } = reader;
   const { status, headers, type } = response;
@@ -86,13 +85,13 @@ class StreamedAnswer implements AnswerEvents {
   readonly #clock: Clock;
   readonly #frames: FrameReader;
   readonly #decoder: StreamDecoder;
-  /** JSON came. */
+  /** Whether any JSON has arrived. */
   #isUnderstood = false;
   #hasGiven = false;
-  /** The error of the reading, after the events that were given. */
+  /** The error of a frame, thrown after the events before it were given. */
   #failure: ToolError | undefined;
   #beginning: Beginning | undefined;
-  /** The next part to be read: pieces of the body, the last frame, what the decoder has left, nothing. */
+  /** The part to read next: pieces of the body, the last frame, the events that the decoder still holds, nothing. */
   #state: "pieces" | "frames" | "rest" | "over" = "pieces";
 
   constructor(response: Response, { exchange, format, toolNames, model, clock }: AnswerReader) {
@@ -113,7 +112,7 @@ class StreamedAnswer implements AnswerEvents {
     return this.#last();
   }
 
-  /** The reply is whole, whatever of its body is still to come. */
+  /** Stops reading: the reply is complete, although its body has not ended. */
   #leave(): readonly ModelEvent[] {
     this.#exchange.isWhole = true;
     this.#state = "frames";
@@ -137,7 +136,7 @@ class StreamedAnswer implements AnswerEvents {
     return events;
   }
 
-  /** A reply that has told why it ends is whole, also where its connection stays open and silent. @throws what was thrown, for any other */
+  /** Ends a reply whose finish reason had already arrived when its connection stalled. @throws the given error, for any other reply */
   #stalled(thrown: unknown): readonly ModelEvent[] {
     const rest = this.#hasGiven && ToolError.fromUnknown(thrown).code === "timeout" ? this.#decoder.end() : [];
     const end = rest.at(-1);
@@ -184,10 +183,10 @@ class StreamedAnswer implements AnswerEvents {
   }
 }
 
-/** A line of an event stream that holds nothing of a reply: a comment, the name of an event, the mark of the end. */
+/** Matches a line of an event stream without reply data: a comment, the name of an event, `[DONE]`. */
 const IDLE_LINE = /^(?::|event:|id:|retry:|data:[ \t]*(?:\[DONE\][ \t]*)?$).*$/gmu;
 
-/** The bytes that came before there was any JSON. */
+/** The text that arrived before any JSON. */
 class Beginning {
   text = "";
   readonly #decoder = new TextDecoder();
@@ -203,7 +202,7 @@ function redirected(model: string, status: number): ToolError {
   });
 }
 
-/** Nothing at all may be better the next time; a text that is not an answer will not. */
+/** An empty body is retryable; a text that is not an answer is not. */
 function notAnAnswer(model: string, text: string): ToolError {
   if (text.trim() === "") return new ToolError("model_failed", `${model} answered with an empty body.`, { retryable: true });
   const what = isHtml(text) ? "a web page" : "what is not an answer of a model";

@@ -1,9 +1,13 @@
-/** A whole reply as the events of a stream, for providers and scripts that have it all at once. */
+/** Turns a whole reply into the events of a stream, for providers and scripts that have it all at once. */
 import { valueText } from "../core/content.ts";
 import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelCall, ModelEvent, ModelReply } from "../core/model.ts";
 
-/** In the order: reasoning, text, what the provider ran, the calls, which may follow from that, the end. `calls`: those to emit, where the reply leaves them out. */
+/**
+ *
+ * The events in order: reasoning, text, provider-executed calls, calls (which may depend on those), end. `calls` are the calls to emit if the reply
+ * leaves them out.
+ */
 export function replyEvents(reply: ModelReply, calls: readonly ModelCall[] = reply.calls): ModelEvent[] {
   const events: ModelEvent[] = [];
   if (reply.reasoning !== "") events.push({ type: "reasoning-delta", text: reply.reasoning });
@@ -21,7 +25,7 @@ export function replyEvents(reply: ModelReply, calls: readonly ModelCall[] = rep
   return events;
 }
 
-/** The arguments as the model would have written them. */
+/** The arguments as the model would have written them: a custom tool's text as it is. */
 function inputText({ kind, input }: ModelCall): string {
   if (kind === "custom" && isJsonObject(input)) return valueText(input["input"]);
   return input === undefined ? "" : valueText(input as JsonValue); // a model's input is JSON

@@ -13,7 +13,7 @@ export interface RequestSecretsOptions {
 
 const SECRET_HEADER = /auth|key|token|secret|cookie|password|signature/iu;
 
-/** Control characters but line ends and tabs, and those that turn the direction of text. */
+/** Control characters except line ends and tabs, and bidirectional formatting characters. */
 const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/gu;
 
 const MEDIA_TYPES: Readonly<Record<Framing, string>> = {
@@ -23,7 +23,7 @@ const MEDIA_TYPES: Readonly<Record<Framing, string>> = {
 };
 
 export class RequestSecrets {
-  /** Names in small letters. */
+  /** Names are in lower case. */
   readonly headers: Readonly<Record<string, string>>;
   readonly #redact: Redact;
 
@@ -43,13 +43,13 @@ export class RequestSecrets {
     this.#redact = (text) => redact(text).replaceAll(STEERING, " ");
   }
 
-  /** The same error without any of the secrets, and without characters that steer a terminal, its cause included. */
+  /** The error, and its cause, without the secrets and without terminal control characters. */
   withhold(error: ToolError): ToolError {
     return redactError(error, this.#redact);
   }
 }
 
-/** Each secret by its replacement: as it is, and as it is encoded in addresses. */
+/** Each secret under its replacement, as it is and URL-encoded. */
 function secretsOf(key: string | undefined, headers: readonly (readonly [string, string])[]): Readonly<Record<string, string>> {
   const secrets: Record<string, string> = {};
   const add = (name: string, value: string): void => {

@@ -30,23 +30,23 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 export interface ScriptedReply {
   readonly text?: string;
   readonly reasoning?: string;
-  /** A call without an id is given one: `scripted_1`, `scripted_2`, … */
+  /** A call without an id gets one: `scripted_1`, `scripted_2`, … */
   readonly calls?: readonly (ToolCall | ModelCall)[];
   readonly providerCalls?: readonly ProviderCall[];
   readonly media?: readonly ContentPart[];
-  /** After one that is not good, calls were sealed but are none of the reply, as with a real model. @default "calls" or "stop" */
+  /** If `endedWell()` is false for it, calls are streamed but left out of the reply, as with a real model. @default "calls" or "stop" */
   readonly finish?: FinishReason;
   readonly finishDetail?: string;
-  /** @default none of either */
+  /** @default 0 tokens, input and output */
   readonly usage?: Partial<TokenUsage>;
   readonly native?: NativeMessage;
-  /** Every reply to a request that asks for several; given whatever was asked. */
+  /** All replies, for a request that asks for several; included whatever the request asks for. */
   readonly candidates?: readonly ReplyCandidate[];
-  /** Thrown in place of the end, after everything else was said. */
+  /** Thrown in place of the `reply-end`, after all other events. */
   readonly error?: Error;
-  /** Passes before each event, in milliseconds. @default 0 */
+  /** Wait before each event, in milliseconds. @default 0 */
   readonly delayMs?: number;
-  /** Most characters of a piece of text, reasoning or arguments. @default everything in one */
+  /** Maximum number of characters in one piece of text, reasoning or arguments. @default no limit */
   readonly pieceChars?: number;
 }
 
@@ -69,24 +69,25 @@ const REPLY: OptionNames<ScriptedReply> = {
   pieceChars: true,
 };
 
-/** How a scripted model speaks. */
+/** Options of a scripted model. */
 export interface ScriptedModelOptions {
   /** @default "scripted" */
   readonly name?: string;
-  /** For `delayMs`. @default the real one */
+  /** Clock for `delayMs`. @default the system clock */
   readonly clock?: Clock;
 }
 
-/** A model that says what a script says, and keeps what it was asked. */
+/** A model that plays a script and keeps the requests that it got. */
 export interface ScriptedModel extends Model {
-  /** The requests that it was asked, in order. */
+  /** The requests so far, in order. */
   readonly requests: readonly ModelRequest[];
 }
 
 /**
- * A model that gives one reply of a list per request, or what a function makes of the request.
  *
- * @throws ToolError `model_failed` from the stream when there is no reply left; `cancelled` when the signal aborts
+ * Makes a model that answers each request with the next reply of an array, or with that of a function.
+ *
+ * @throws ToolError `model_failed` from the stream when no reply is left; `cancelled` when the signal aborts
  */
 export function scriptedModel(replies: ReplyScript, options: ScriptedModelOptions = {}): ScriptedModel {
   const fits = Array.isArray(replies) || typeof replies === "function";
@@ -184,7 +185,7 @@ class Scripted implements ScriptedModel {
   }
 }
 
-/** An event of text as several, none longer than `chars`. */
+/** Splits a text event into several of at most `chars` characters each. */
 function cut(event: ModelEvent, chars: number): readonly ModelEvent[] {
   if (!("text" in event) || event.text.length <= chars) return [event];
   const pieces: ModelEvent[] = [];

@@ -1,4 +1,4 @@
-/** Gives a model that knows no tool calls the tools as text, and reads its calls out of what it says. */
+/** Gives tools to a model without tool calls: they are described in its prompt, and its calls are read from its text. */
 import { checkModel } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { CallMessage, ModelMessage } from "../core/message.ts";
@@ -10,11 +10,11 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /** How the calls of a model without tool calls are written and read. */
 export interface TextToolsOptions extends Pick<DecodeTextOptions, "thinking" | "unknownTools" | "bodyArguments" | "maxChars"> {
-  /** The name of one, or one of your own. */
+  /** The name of a text format, or one of your own. */
   readonly format: string | TextFormat;
-  /** For people. @default the model's name */
+  /** Name in messages. @default the model's name */
   readonly name?: string;
-  /** Called with what was odd about the calls of a message, once at its end; it is `warnings` of the reply as well. */
+  /** Called with the problems found in the calls of a message, once at its end; also in `warnings` of the reply. */
   readonly onWarnings?: (warnings: readonly string[]) => void;
 }
 
@@ -29,13 +29,14 @@ const OPTIONS: OptionNames<TextToolsOptions> = {
 };
 
 /**
- * The same model with tools: they are described in its system text, its calls are read from its messages, and the calls and results
- * of the conversation so far are messages of text.
  *
- * The provider's own form of earlier messages (`native`) is left out, and so are tools that a provider runs. A call is
- * sealed when its end was read; in a message that was cut off there are none.
+ * Wraps a model so that it can call tools: the tools are described in its system prompt, its calls are read from its messages, and earlier calls and
+ * results are sent as text messages.
  *
- * @throws ToolError `invalid_argument` for a format that is not there
+ * Left out are the provider's form of earlier messages (`native`) and provider-executed tools. A call is sealed when its end was read; a message that
+ * was cut off has no calls.
+ *
+ * @throws ToolError `invalid_argument` for an unknown format
  */
 export function textToolsModel(model: Model, options: TextToolsOptions): Model {
   checkModel(model, "textToolsModel()");
@@ -110,7 +111,7 @@ class TextToolsModel implements Model {
     return events.map((event) => (event.type === "reply-end" ? { ...event, reply: { ...event.reply, ...rest } } : event));
   }
 
-  /** The text of a whole message besides its calls and its thinking. */
+  /** The text of a whole message without its calls and its thinking. */
   #textOf(text: string, tools: readonly ModelTool[]): string {
     const decoding = this.#decode(tools);
     decoding.push(text);
@@ -125,7 +126,7 @@ class TextToolsModel implements Model {
     const text = parts.filter((part) => part !== "").join("\n\n");
     return {
       ...rest,
-      // calls in text are not JSON alone
+      // a message with calls in its text is not JSON
       ...(responseFormat === undefined || tools.length > 0 ? {} : { responseFormat }),
       messages: this.#messages(messages),
       ...(text === "" ? {} : { system: text }),
@@ -169,13 +170,13 @@ class TextToolsModel implements Model {
   }
 }
 
-/** Ids are not shown to a model that writes text. */
+/** Allows any id: they are not shown to a model that writes its calls as text. */
 const ANY_ID = { allowed: /^[^]*$/u, maxLength: 256 };
 
 interface Writing {
   readonly at: number;
   readonly toolNames: ReadonlyMap<string, string>;
-  /** Why each call was made, in the order of the calls. */
+  /** The reasoning of each call, in the order of the calls. */
   readonly reasons: Iterator<string | undefined>;
 }
 
@@ -183,7 +184,7 @@ function writtenCall(call: WrittenCall, reasoning: string | undefined): WrittenC
   return reasoning === undefined ? call : { ...call, reasoning };
 }
 
-/** Each call counts once, as in the steps of a conversation. */
+/** The reasoning of each call id, once, as in the steps of a conversation. */
 function reasonsOf(messages: readonly ModelMessage[]): Iterator<string | undefined> {
   const calls = new Map<string, CallMessage>();
   for (const message of messages) if (message.role === "call" && !calls.has(message.callId)) calls.set(message.callId, message);

@@ -5,7 +5,7 @@ import { checkArgument } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { TokenUsage } from "../core/model.ts";
 
-/** In the currency of the meter. */
+/** Prices of a million tokens, in the currency of the meter. */
 export interface ModelPrices {
   readonly inputPerMillion: number;
   readonly outputPerMillion: number;
@@ -15,17 +15,17 @@ export interface ModelPrices {
   readonly cacheWritePerMillion?: number;
 }
 
-/** The prices of tokens, and their currency. */
+/** Options of a `UsageMeter`: prices and their currency. */
 export interface UsageMeterOptions {
-  /** By the name of a model: `anthropic/claude-sonnet`. The cost of a model that is not there is not known. */
+  /** Prices by the name of a model: `anthropic/claude-sonnet`. The cost of a model without prices is not known. */
   readonly prices?: Readonly<Record<string, ModelPrices>>;
-  /** Of the prices, for people. @default "USD" */
+  /** The currency of the prices, as it is printed. @default "USD" */
   readonly currency?: string;
   /** Called with every reply that ended. An error that it throws reaches the reader of the reply. */
   readonly onUsage?: (record: UsageRecord) => void;
 }
 
-/** One reply. */
+/** The usage of one reply. */
 export interface UsageRecord {
   /** The model's name. */
   readonly model: string;
@@ -35,13 +35,13 @@ export interface UsageRecord {
 
 /** The totals of one model. */
 export interface ModelTotals extends Required<TokenUsage> {
-  /** Replies that were asked for. */
+  /** Number of requests for a reply; retries are not included. */
   readonly requests: number;
-  /** Attempts beyond the first. */
+  /** Number of attempts after the first. */
   readonly retries: number;
-  /** Requests that ended with an error, cancelled ones included. */
+  /** Number of requests that ended with an error, cancelled ones included. */
   readonly failures: number;
-  /** Left out where its prices are not known. */
+  /** Left out if the model has no prices. */
   readonly cost?: number;
 }
 
@@ -65,7 +65,7 @@ const NOTHING = {
   reasoningTokens: 0,
 } as const satisfies ModelTotals;
 
-/** One meter may count for many models. */
+/** Counts requests, tokens and cost, for one model or many. */
 export class UsageMeter {
   readonly #options: UsageMeterOptions;
   readonly #models = new Map<string, ModelTotals>();
@@ -76,17 +76,17 @@ export class UsageMeter {
     this.#options = options;
   }
 
-  /** Of the prices, and so of the costs. @default "USD" */
+  /** The currency of the prices and costs. @default "USD" */
   get currency(): string {
     return this.#options.currency ?? "USD";
   }
 
-  /** By the name of a model, its usage so far. */
+  /** The usage so far, by the name of the model. */
   get models(): ReadonlyMap<string, ModelTotals> {
     return new Map(this.#models);
   }
 
-  /** The totals of all models. The cost counts the models whose prices are known. */
+  /** The totals of all models. `cost` includes only models with prices. */
   get total(): ModelTotals {
     return sumOf(this.#models.values());
   }
@@ -109,7 +109,7 @@ export class UsageMeter {
     this.#options.onUsage?.({ model, usage, ...(cost === undefined ? {} : { cost }) });
   }
 
-  /** A line for each model, for people. */
+  /** The usage as text, one line for each model. */
   toString(): string {
     return [...this.#models].map(([model, totals]) => `${model}: ${this.#describe(totals)}`).join("\n");
   }
@@ -138,7 +138,7 @@ export class UsageMeter {
   }
 }
 
-/** The totals of several meters. The cost counts those whose prices are in the currency. */
+/** The totals of several meters. `cost` includes only meters with the given currency. */
 export function totalOf(meters: readonly UsageMeter[], currency: string): ModelTotals {
   return sumOf(meters.map(({ total, currency: own }) => (own === currency ? total : withoutCost(total))));
 }
@@ -152,7 +152,7 @@ function sumOf(totals: Iterable<ModelTotals>): ModelTotals {
   return [...totals].reduce(sum, NOTHING);
 }
 
-/** The cost of a reply. */
+/** The cost of a reply, in the currency of the prices. */
 export function costOf(usage: TokenUsage, prices: ModelPrices): number {
   checkArgument(
     typeof usage?.inputTokens === "number",
@@ -173,7 +173,7 @@ export function costOf(usage: TokenUsage, prices: ModelPrices): number {
   return parts / 1_000_000;
 }
 
-/** @throws ToolError `invalid_argument`: what costs NaN would never use up a budget */
+/** @throws ToolError `invalid_argument`; a cost of NaN would never use up a budget */
 function checkPrices(prices: ModelPrices, owner: string): void {
   checkKnownKeys(prices, PRICES, owner);
   for (const name of ["inputPerMillion", "outputPerMillion"] as const)
@@ -200,7 +200,6 @@ function count(amount: number, noun: string): string {
   return `${group(amount)} ${noun}${amount === 1 ? "" : "s"}`;
 }
 
-/** `1234567` → `1,234,567`. */
 function group(amount: number): string {
   return amount.toLocaleString("en-US");
 }
