@@ -1,4 +1,4 @@
-/** Tools for the OpenAI Agents SDK, and its tools for us. */
+/** Haft's tools for the OpenAI Agents SDK, and the SDK's tools for Haft. */
 import type { ToolContext } from "../core/context.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
@@ -6,13 +6,13 @@ import type { Runtime } from "../runtime/runtime.ts";
 import { fieldsOf, withAgentsParts } from "./model-output.ts";
 import { askApproval, bridgedTools, checkMaker, checkToolArray, foreignTool, offeredText, type AdapterOptions } from "./bridge.ts";
 
-/** The fields of a tool that the Agents SDK's `tool` is given. */
+/** The fields of a tool that the Agents SDK's `tool` gets. */
 export interface OpenAiAgentsFields {
   readonly name: string;
   readonly description: string;
   readonly parameters: OpenAiParameters;
   readonly strict: false;
-  /** True where a person has to allow the tool's calls and the runtime has no approver: the SDK interrupts its run for it. */
+  /** True if the tool's calls need approval and the runtime has no approver: the SDK then interrupts its run for it. */
   readonly needsApproval: boolean;
   readonly execute: (input: unknown, context?: unknown, details?: OpenAiCallDetails) => Promise<string>;
 }
@@ -20,7 +20,7 @@ export interface OpenAiAgentsFields {
 interface OpenAiParameters {
   readonly type: "object";
   readonly properties: Readonly<Record<string, never>>;
-  // mutable, as that SDK declares it
+  // mutable, as the SDK declares it
   readonly required: string[];
   readonly additionalProperties: true;
 }
@@ -31,7 +31,7 @@ interface OpenAiCallDetails {
 }
 
 /**
- * The tools of a runtime as the Agents SDK's. Give it that SDK's own `tool` function. Failures are answered as text, as a result.
+ * Converts the tools of a runtime to the Agents SDK's. Pass the SDK's own `tool` function. A failure is returned as text, like a result.
  *
  * @example
  * ```ts
@@ -53,7 +53,7 @@ export function toOpenAiAgentsTools<Made>(
       strict: false,
       needsApproval,
       execute: async (input, context, details) => {
-        const { callId: id, name: calledAs = name } = details?.toolCall ?? {}; // the program may have given it another name
+        const { callId: id, name: calledAs = name } = details?.toolCall ?? {}; // the program may have renamed the tool
         const approved = needsApproval && id !== undefined && wasApproved(context, calledAs, id);
         return offeredText(await call(input, { id, signal: details?.signal, approved, context: fieldsOf(context)["context"] }));
       },
@@ -61,22 +61,22 @@ export function toOpenAiAgentsTools<Made>(
   );
 }
 
-/** Whether the run's context holds a person's yes to this call; without it the runtime refuses. */
+/** Whether the run's context contains a person's approval of this call; without one, the runtime refuses the call. */
 function wasApproved(context: unknown, toolName: string, callId: string): boolean {
   if (typeof context !== "object" || context === null || !("isToolApproved" in context)) return false;
   return typeof context.isToolApproved === "function" && context.isToolApproved({ toolName, callId }) === true;
 }
 
-/** In the loose mode, which takes any schema; the runtime checks. */
+/** The schema for the SDK's non-strict mode, which accepts any schema; the runtime checks the input. */
 function parametersOf(schema: JsonSchema): OpenAiParameters {
   const own = typeof schema === "boolean" ? {} : schema;
   return { properties: {}, required: [], ...own, type: "object", additionalProperties: true };
 }
 
-/** A rule that asks for the agent throws, and the tool does not run. */
+/** Passed in place of the agent: a rule that uses it throws, and the tool does not run. */
 const NO_AGENT = undefined as never;
 
-/** The fields that we read of a function tool of the Agents SDK. */
+/** The fields that are read of a function tool of the Agents SDK. */
 export interface OpenAiAgentsToolLike<Context> {
   readonly name: string;
   readonly description: string;
@@ -84,10 +84,10 @@ export interface OpenAiAgentsToolLike<Context> {
   needsApproval?(context: Context, input: unknown, callId?: string): Promise<boolean>;
   readonly inputGuardrails?: unknown;
   readonly outputGuardrails?: unknown;
-  /** Its second argument, the agent, is not there. */
+  /** The second argument, the agent, is always undefined. */
   isEnabled?(context: Context, agent: never): Promise<boolean>;
   invoke(context: Context, input: string, details?: OpenAiInvokeDetails): Promise<unknown>;
-  /** An agent as a tool has it. */
+  /** Set if the tool is an agent as a tool. */
   readonly on?: unknown;
 }
 
@@ -97,13 +97,15 @@ interface OpenAiInvokeDetails {
 }
 
 /**
- * Function tools of the Agents SDK as ours; `contextFor` makes what that SDK gives its tools: `() => new RunContext()`.
  *
- * A tool that needs approval asks by the runtime's `ask`; one that is switched off for the context ends with `unavailable`. The SDK's answer for a tool that threw is a text like any other, and hides why it threw; give such tools `errorFunction: null` to have failures reported as such.
- * Parts that a tool answers with, such as images, are parts of the content here.
+ * Converts function tools of the Agents SDK to Haft tools. `contextFor` makes the context that the SDK gives its tools: `() => new RunContext()`.
  *
- * One with guardrails is refused: the SDK's runner runs those, and nothing else does. An agent as a tool that gives no answer, as where a
- * tool of its own waits for approval, is a failure.
+ * A tool that needs approval asks through the runtime's `ask`; one that is disabled for the context ends with `unavailable`. The SDK answers for a
+ * tool that threw with an ordinary text, which hides the failure; set `errorFunction: null` on such tools to have failures reported. Content parts in
+ * an answer, such as images, stay content parts.
+ *
+ * A tool with guardrails is refused, as only the SDK's runner executes them. An agent as a tool that gives no answer, for example because one of its
+ * own tools waits for approval, is a failure.
  *
  * @throws ToolError `invalid_schema`, `not_executable` naming the tool; `invalid_argument` for a record
  */
@@ -142,7 +144,7 @@ export function fromOpenAiAgentsTools<Context>(
   });
 }
 
-/** An agent answers with an empty text where a tool of its own waits for approval, which the SDK's runner alone asks for. */
+/** The error for an agent that answers with an empty text, as it does if one of its tools waits for approval: only the SDK's runner asks for that. */
 function unanswered(name: string): ToolError {
   return new ToolError("execution_failed", `The agent ${name} gave no answer: it may wait for the approval of a call of its own.`, {
     operatorHint:

@@ -1,4 +1,7 @@
-/** The runs of a session for AI SDK's `useChat`: its UI message stream. @see https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol (version 7, 2026-11) */
+/**
+ * Serves the runs of a session to AI SDK's `useChat` as UI message streams. @see https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol (version 7,
+ * 2026-11)
+ */
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { ToolError } from "../core/error.ts";
 import { checkRuntime } from "../core/check-argument.ts";
@@ -11,12 +14,12 @@ import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { fieldsOf } from "./model-output.ts";
 import { ChatRuns, streamOf, type ChatQuestion, type RunNews } from "./chat-runs.ts";
 
-/** The fields that are read of a request of `DefaultChatTransport`. */
+/** The fields of a request of `DefaultChatTransport` that are read. */
 export interface UiChatInput {
-  /** Of the conversation. */
+  /** The id of the conversation. */
   readonly id: string;
   readonly messages: readonly UiChatMessage[];
-  /** Of the message that has the answers, where it is not the last. */
+  /** The id of the message with the answers, if it is not the last. */
   readonly messageId?: unknown;
 }
 
@@ -27,26 +30,27 @@ export interface UiChatMessage {
   readonly parts: readonly Readonly<Record<string, unknown>>[];
 }
 
-/** The sessions of conversations, and the work of a run. */
+/** Options of `uiChatHandler`. */
 export interface UiChatOptions {
-  /** The session of a conversation. */
+  /** Returns the session of a conversation; throws to refuse the request. */
   readonly session: (id: string) => RuntimeSession | Promise<RuntimeSession>;
-  /** Does the work of one run, such as a run of a loop with the last message. */
+  /** Runs one turn of the conversation, such as a run of a loop with the last message. */
   readonly run: (session: RuntimeSession, input: UiChatInput) => Promise<unknown>;
 }
 
 const OPTIONS: OptionNames<UiChatOptions> = { session: "function", run: "function" };
 
 /**
- * A function that answers the requests of AI SDK's `useChat` with UI message streams.
  *
- * Calls are dynamic tool parts. A call that waits for a person asks for approval and ends the stream; the answer that `useChat` sends
- * with the messages lets the work continue. A client that closes its stream cancels nothing; one that comes back with another message while
- * the run waits is asked again, and gets an error for its message. One that resumes its stream (`GET …/<conversation>/stream`) gets the run
- * from its beginning, or 204 where there is none.
+ * Returns a function that answers the requests of AI SDK's `useChat` with UI message streams.
  *
- * A call that needs approval fails where the runtime has no approver. Its question stays open until it is answered with an approver that
- * never settles: `createRuntime({ approval: { approve: () => new Promise(() => {}) } })`. Who may send a request is for the server around it to say.
+ * Calls are dynamic tool parts. A call that needs an approval asks for it and ends the stream; the work continues when `useChat` sends the answer
+ * with the messages. A client that closes its stream cancels nothing. If it sends another message while the run waits, it gets the question again,
+ * and an error for its message. If it resumes its stream (`GET …/<conversation>/stream`), it gets the run from its beginning, or 204 if there is
+ * none.
+ *
+ * A call that needs approval fails if the runtime has no approver. Its question stays open until it is answered with an approver that never settles:
+ * `createRuntime({ approval: { approve: () => new Promise(() => {}) } })`. Authentication is up to the server that calls the handler.
  *
  * @throws ToolError `invalid_argument` at once for wrong options
  */
@@ -82,7 +86,7 @@ export function uiChatHandler(runtime: Runtime, options: UiChatOptions): (reques
   };
 }
 
-/** The conversation that `resumeStream` of a client asks for, which expects the whole stream. */
+/** The conversation in the address of `resumeStream`. The client expects its whole stream. */
 function resumedId(url: string): string | undefined {
   const [, id] = /\/([^/]+)\/stream$/u.exec(new URL(url).pathname) ?? [];
   return id === undefined ? undefined : decodeURIComponent(id);
@@ -91,7 +95,7 @@ function resumedId(url: string): string | undefined {
 async function* replayOf(runs: ChatRuns, id: string, { options, signal }: Omit<Asked, "input">): AsyncGenerator {
   yield { type: "start" };
   try {
-    await options.session(id); // which may refuse it, as where a message is sent
+    await options.session(id); // may throw to refuse the conversation, as for a new message
     const told = new Set<unknown>();
     for await (const news of runs.follow(id, signal, { fromStart: true })) yield* uiChunks(news, told, []);
   } catch (thrown: unknown) {
@@ -110,8 +114,8 @@ async function* chunksOf(runs: ChatRuns, runtime: Runtime, { input, options, sig
   const { id, messages, messageId } = input;
   const last = messages.findLast((message) => message.id === messageId && message.role === "assistant") ?? messages.at(-1);
   try {
-    const session = await options.session(id); // which may refuse it
-    // an answer never begins a run: one that is late or repeated changes nothing
+    const session = await options.session(id); // may throw to refuse the conversation
+    // an answer never begins a run, so a late or repeated one changes nothing
     const isContinued = last?.role === "assistant" && last.parts.some(({ state }) => state === "approval-responded");
     if (isContinued) await answerAll(runs, runtime, { id, message: last });
     yield { type: "start", ...(isContinued ? { messageId: last.id } : {}) };
@@ -147,18 +151,18 @@ async function answerAll(
   }
 }
 
-/** The id of the open question that a part shows. A client answers the first part that has an id, so a repeated question has one of its own. */
+/** The id of the open question in a part. A client answers the first part with an id, so a repeated question gets a number after its id. */
 function questionId(approval: unknown): string {
   return String(fieldsOf(approval)["id"]).replace(/\.\d+$/u, "");
 }
 
-/** @param shown the messages besides the one that is written */
+/** @param shown the messages except the one being written */
 function shownId(approvalId: string, shown: readonly UiChatMessage[]): string {
   const { length } = shown.filter(({ parts }) => parts.some(({ approval }) => questionId(approval) === approvalId));
   return length === 0 ? approvalId : `${approvalId}.${length}`;
 }
 
-/** The calls themselves, where the message shows in their place a call that they made and that was asked about. */
+/** The inputs of calls in whose place the message shows a call that they made, after that call was asked about. */
 function* ownCalls(runs: ChatRuns, id: string, { parts }: UiChatMessage): Generator {
   for (const { state, toolCallId, toolName } of parts) {
     if (state !== "approval-responded" || typeof toolCallId !== "string") continue;
@@ -167,7 +171,7 @@ function* ownCalls(runs: ChatRuns, id: string, { parts }: UiChatMessage): Genera
   }
 }
 
-/** @param told the ids of the calls that the client's message has: one that it does not know is an error for it */
+/** @param told the ids of the calls in the client's message: a result for any other call is an error for the client */
 function uiChunks(news: RunNews, told: Set<unknown>, shown: readonly UiChatMessage[]): readonly unknown[] {
   if (news.type === "event") return chunksOfEvent(news.event, told);
   if (news.type === "approvals") {
@@ -180,16 +184,16 @@ function uiChunks(news: RunNews, told: Set<unknown>, shown: readonly UiChatMessa
       ...questionsOf(news.questions, told, shown),
     ];
   }
-  if (news.type !== "end") return [news]; // a text is the same there
+  if (news.type !== "end") return [news]; // text news are already chunks of the stream
   return [...jobsOf(news.jobs, told), news.error === undefined ? { type: "finish" } : { type: "error", errorText: news.error.message }];
 }
 
-/** Ends of jobs that go on, as models are answered: `useChat` waits for an end of each call of a message. */
+/** Ends the calls whose jobs continue, as in the answer to a model: `useChat` waits for an end of each call of a message. */
 function jobsOf(jobs: readonly PendingCall[], told: ReadonlySet<unknown>): readonly unknown[] {
   return jobs.flatMap((job) => (told.has(job.callId) ? [endOf(job.callId, { ...pendingResult(job), status: "ok" })] : []));
 }
 
-/** A part has one question: a second one of the same call is asked when the first is answered. What is shown is the input that would run. */
+/** Asks one question for each part: a second question of the same call follows when the first is answered. Shows the input that would run. */
 function questionsOf(questions: readonly ChatQuestion[], told: Set<unknown>, shown: readonly UiChatMessage[]): readonly unknown[] {
   const asked = new Map<string, ChatQuestion>();
   for (const question of questions) if (!asked.has(question.shownCallId)) asked.set(question.shownCallId, question);

@@ -1,10 +1,10 @@
-/** How alike two inputs are, and where they differ: a measure over the leaves of their JSON. */
+/** Measures how similar two inputs are, and lists their differences, by the leaves of their JSON. */
 import { isJsonArray, isJsonObject, jsonPath, type JsonValue } from "../core/base/json.ts";
 
-/** By `$` path, the value at that place; an empty list or object counts as a leaf. */
+/** The values by their `$` paths. An empty array or object counts as a leaf. */
 export type Leaves = ReadonlyMap<string, JsonValue>;
 
-/** An input with more is compared by its first ones. */
+/** Maximum number of leaves that are compared; further ones are ignored. */
 const MAX_LEAVES = 2_000;
 const MAX_DIFFERENCES = 5;
 const SHOWN = 60;
@@ -34,10 +34,10 @@ function collect(value: JsonValue, path: string, leaves: Map<string, JsonValue>)
 }
 
 /**
- * From 0, nothing in common, to 1, the same: the share of places that hold the same in both, of all places that either has.
  *
- * A text in the place of another counts for half of what they share at their beginnings and ends, a number in the place
- * of another for a quarter.
+ * From 0, nothing in common, to 1, equal: the share of paths with the same value, of all paths in either input.
+ *
+ * Two different strings count half of the share that their common beginnings and ends have, two different numbers a quarter.
  */
 export function similarity(one: Leaves, other: Leaves): number {
   let shared = 0;
@@ -65,7 +65,7 @@ function sharedEnds(one: string, other: string): number {
   return (start + end) / Math.max(one.length, other.length);
 }
 
-/** One line for each place where the asked input is not the recorded one, at most five and a line that counts the rest. */
+/** One line for each difference between the asked input and the recorded one, at most five and a line with the number of the rest. */
 export function differences(asked: Leaves, recorded: Leaves): readonly string[] {
   const lines: string[] = [];
   for (const [path, value] of asked) {

@@ -1,4 +1,4 @@
-/** The program's declarations about tools whose server describes them. */
+/** The program's effects for tools that a server describes. */
 import type { Effects } from "../core/effects.ts";
 import type { Tool } from "../core/tool.ts";
 
@@ -9,7 +9,7 @@ interface EffectRule {
   used: boolean;
 }
 
-/** Effects by patterns over names, in place of those that a server or its description says. */
+/** Effects by patterns over names, which replace those that a server or its description declares. */
 export class EffectOverrides {
   readonly #rules: readonly EffectRule[];
 
@@ -17,7 +17,7 @@ export class EffectOverrides {
     this.#rules = Object.entries(effects).map(([pattern, each]) => ({ pattern, fits: namePattern(pattern), effects: each, used: false }));
   }
 
-  /** The first that fits the name of the tool, or its other one. */
+  /** Applies the first rule that matches the name of the tool, or its other name. */
   applied(tool: Tool, otherName?: string): Tool {
     const names = otherName === undefined ? [tool.name] : [tool.name, otherName];
     const rule = this.#rules.find((each) => names.some(each.fits));
@@ -31,7 +31,7 @@ export class EffectOverrides {
   }
 }
 
-/** `*` matches any characters. The parts between are looked for from left to right, so no pattern is slow. */
+/** Matches names against a pattern in which `*` stands for any characters. The parts are searched from left to right, so matching is linear. */
 export function namePattern(pattern: string): (name: string) => boolean {
   const parts = pattern.split("*");
   const first = parts[0] ?? "";

@@ -1,26 +1,27 @@
-/** Answers calls without the tool and without a model: plausible values of the output schema that agree with each other within a session. */
+/** Answers calls without the tool and without a model, by plausible values of the output schema that are consistent within a session. */
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import { ExampleCall } from "./example/example-call.ts";
 
-/** How values are made up. */
+/** Options of an `exampleEngine`. */
 export interface ExampleEngineOptions {
-  /** Other seeds, other answers. @default 0 */
+  /** Another seed gives other answers. @default 0 */
   readonly seed?: number | string;
 }
 
 /**
- * An engine that makes answers up from the output schema and the call, with nothing but a seed.
+ * An engine that generates answers from the output schema, the call and a seed.
  *
- * The same call is given the same answer in every session, as long as nothing was written before it and no other `variation` is given
- * with it. Values of the call appear in the answer where names match. Where the names of tools say what they do, a session's answers agree: what `create_order` made,
- * `get_order` and `list_orders` return, `update_order` changes, `close_ticket` closes, and after `cancel_order` it is `not_found`; what
- * was read or listed without having been created is remembered as well, up to some 250 things a toolset, the oldest forgotten first. Lists
- * keep to filters, limits and pages. The facts of a tool's `reducer` are in its answer. A tool without output schema answers with
- * fields that its description promises or that are usual for its topic; one that changes something, with a status and what it was given. A place that no value fits gets the nearest there is.
+ * The same call gets the same answer in every session, unless something was written before it or another `variation` is given with it. Values of the
+ * call appear in the answer if their names match. If the names of tools say what they do, the answers of a session are consistent: `get_order` and
+ * `list_orders` return what `create_order` made, `update_order` changes it, `close_ticket` closes a ticket, and after `cancel_order` the order is
+ * `not_found`. Records that were read or listed without having been created are remembered too, about 250 for each toolset, the oldest forgotten
+ * first. Lists respect filters, limits and pages. The facts of a tool's `reducer` are in its answer. Without an output schema, an answer has the
+ * fields that the description promises or that are usual for the topic; that of a writing tool has a status and the input. If no value satisfies a
+ * schema, the closest one is used.
  *
- * @throws ToolError `invalid_argument` at once for a seed that is neither text nor number
+ * @throws ToolError `invalid_argument` at once for a seed that is neither string nor number
  */
 export function exampleEngine(options: ExampleEngineOptions = {}): Engine {
   if (typeof options !== "object" || options === null)

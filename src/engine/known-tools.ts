@@ -1,4 +1,4 @@
-/** Lets a server be known before it is started: its tools are remembered, and it is started when it is needed. */
+/** Makes a server lazy: its tools are stored, and it is started when one of them is called. */
 import type { Engine, EngineSession } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
@@ -8,25 +8,26 @@ import { LazyServer, type ServerState } from "./lazy-server.ts";
 import { MCP_PEER, mcpPeerOf, type McpPeer, type PeerOptions } from "./mcp/peer.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
-/** Where it is kept what servers listed, beyond the process. */
+/** Stores the tools that servers listed, beyond the process. */
 export interface ToolMemory {
-  /** Returns the tools last written under the key; undefined when there are none. Rejecting, which is logged, counts as none. */
+  /** Returns the tools last written under the key, or undefined. A rejection is logged and counts as undefined. */
   read(key: string): Promise<readonly Tool[] | undefined>;
-  /** Rejecting is logged. */
+  /** Stores the tools under the key. A rejection is logged. */
   write(key: string, tools: readonly Tool[]): Promise<void>;
 }
 
 export interface KnownToolsOptions {
   readonly memory: ToolMemory;
   /**
-   * Everything that decides what the server lists: command, arguments, folder, variables, address, headers, how far its hints are
-   * trusted. Tools remembered for one identity are never given to another, so secrets belong in it: the memory sees it, and no one
-   * else. A server whose list depends on something that cannot be named here, such as who signed in, must not be wrapped.
+   *
+   * Everything that decides which tools the server lists: command, arguments, folder, variables, address, headers, how far its hints are trusted.
+   * Tools stored for one identity are never used for another, so secrets belong in it: only the memory sees it. Do not wrap a server whose tools
+   * depend on something that cannot be named here, such as the signed-in user.
    */
   readonly identity: JsonObject;
-  /** Longest time that a start in the middle of the work may take, in milliseconds; 0 = no limit. @default 10_000 */
+  /** Longest time that a start for a call may take, in milliseconds; 0 = no limit. @default 10_000 */
   readonly openTimeoutMs?: number;
-  /** A server that was not called for so long is ended until it is needed again, in milliseconds; 0 = never. @default 600_000 */
+  /** How long a server may be idle before it is stopped, in milliseconds; 0 = for ever. @default 600_000 */
   readonly idleMs?: number;
 }
 
@@ -35,25 +36,26 @@ const DEFAULT_IDLE_MS = 600_000;
 
 const STATES = new WeakMap<Engine, LazyServer>();
 
-/** How far an engine that `knownTools` made has come; undefined for any other. */
+/** The state of an engine that `knownTools` made; undefined for any other engine. */
 export function stateOf(engine: Engine): ServerState | undefined {
   return STATES.get(engine)?.state;
 }
 
-/** Lets an engine around another one that may be of `knownTools` have its state. */
+/** Gives `engine` the state of `inner`, which it wraps, if `knownTools` made that. */
 export function sharesState(engine: Engine, inner: Engine): void {
   const server = STATES.get(inner);
   if (server !== undefined) STATES.set(engine, server);
 }
 
 /**
- * An engine around one that brings its own tools and can be opened again after `close`.
  *
- * `open` returns what is remembered, and starts the server only when that is nothing. It is started by the first call, session, `list`
- * or use of its peer; callers that come meanwhile share the start, and one that fails ends their calls `unavailable` or
- * `network_error`, of outcome `not_started`; the next call tries again. When the server then lists something else than was
- * remembered, the runtime is notified, and a call whose own tool is not the same ends `definition_changed`. A server that was not used for
- * `idleMs`, has no session and whose peer is not in use is ended, and is known again.
+ * Makes an engine lazy. It must bring its own tools, and it must be possible to open it again after `close`.
+ *
+ * `open` returns the stored tools, and starts the server only if there are none. Otherwise the first call, session, `list` or request of its peer
+ * starts it; concurrent callers share the start. If the start fails, their calls end with `unavailable` or `network_error`, outcome `not_started`,
+ * and the next call tries again. If the server then lists other tools than the stored ones, the runtime is notified, and a call of a tool that
+ * changed ends with `definition_changed`. A server that was idle for `idleMs`, has no session and whose peer is not in use is stopped; its tools stay
+ * known.
  *
  * @throws ToolError `invalid_argument` for an engine that brings no tools
  */
@@ -91,7 +93,7 @@ export function knownTools(inner: Engine, options: KnownToolsOptions): Engine {
   return engine;
 }
 
-/** Only those that the engine has: what is missing means something. */
+/** Only the methods that the engine has, as a missing method has a meaning. */
 function sessionMethods(inner: Engine, server: LazyServer): Partial<Engine> {
   return {
     ...(inner.openSession === undefined
@@ -112,7 +114,7 @@ function sessionMethods(inner: Engine, server: LazyServer): Partial<Engine> {
 
 type Ask = (params: JsonObject, options: PeerOptions) => Promise<JsonObject>;
 
-/** Every request waits for `start` first; its rejections are the request's. Listening and looking start nothing. */
+/** Makes every request wait for `start` first, and reject with its error. `onNotification`, `name` and `identity` do not start the server. */
 function startingPeer(peer: McpPeer, start: (signal: AbortSignal) => Promise<void>): McpPeer {
   const started =
     (ask: Ask): Ask =>
@@ -132,7 +134,7 @@ function startingPeer(peer: McpPeer, start: (signal: AbortSignal) => Promise<voi
     readResource: started((params, options) => peer.readResource(params, options)),
     subscribe: started((params, options) => peer.subscribe(params, options)),
     unsubscribe: async (params, options) => {
-      await start(options.signal).catch(() => undefined); // one that is closed is not to subscribe again when it is opened
+      await start(options.signal).catch(() => undefined); // also before unsubscribing: after a later start the server would be subscribed to again
       return await peer.unsubscribe(params, options);
     },
     listPrompts: started((params, options) => peer.listPrompts(params, options)),

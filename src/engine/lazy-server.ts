@@ -1,4 +1,4 @@
-/** The life of a server that is started when it is needed: what is known of it, its one start at a time, its idle end. */
+/** The lifecycle of a lazy server: its stored tools, its start, which callers share, and its stop after being idle. */
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest, EngineSession } from "../core/engine.ts";
 import { ToolError, describeThrown, hintsOf } from "../core/error.ts";
@@ -8,13 +8,16 @@ import { untilAborted } from "../core/base/until-aborted.ts";
 import { definitionFingerprint } from "../schema/definition-fingerprint.ts";
 import { addTo } from "../core/base/add-to.ts";
 
-/** `configured`: not open; `known`: its tools are, and it does not run; `started`: it runs; `used`: it has answered a call since. */
+/**
+ * `configured`: not open; `known`: its tools are known, but it is not running; `started`: it is running; `used`: it has answered a call since its
+ * start.
+ */
 export type ServerState = "configured" | "known" | "started" | "used";
 
 export interface LazyServerOptions {
-  /** Returns the tools last remembered; undefined when there are none. Rejecting is logged, and counts as none. */
+  /** Returns the stored tools, or undefined. A rejection is logged and counts as undefined. */
   readonly recall: () => Promise<readonly Tool[] | undefined>;
-  /** Rejecting is logged. */
+  /** Stores the tools. A rejection is logged. */
   readonly remember: (tools: readonly Tool[]) => Promise<void>;
   readonly openTimeoutMs: number;
   readonly idleMs: number;
@@ -22,7 +25,7 @@ export interface LazyServerOptions {
 
 type Work = (request: EngineRequest, context: ToolContext) => unknown;
 
-/** Fingerprints by name: several only where tools share one. */
+/** Fingerprints of the tools by name: several only if tools share a name. */
 type Fingerprints = ReadonlyMap<string, readonly string[]>;
 
 const NONE: Fingerprints = new Map();
@@ -34,18 +37,18 @@ export class LazyServer {
   /** Set while the engine is open. */
   #context: EngineContext | undefined;
   #closing = new AbortController();
-  /** The fingerprints that the runtime has, and those of the running server. */
+  /** The fingerprints that the runtime has (`#told`), and those of the running server (`#live`). */
   #told: Fingerprints = NONE;
   #live: Fingerprints = NONE;
   #tools: readonly Tool[] = [];
-  /** The tools are as the server has just listed them, so `list` need not ask again. */
+  /** Whether the server has just listed `#tools`, so that `list` need not ask it again. */
   #fresh = false;
   #running = false;
-  /** The engine was asked to open, and has not been closed since. */
+  /** Whether the engine was opened, or its opening has begun, and it has not been closed since. */
   #engaged = false;
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
-  /** A start that was given up and has not ended: another one at the same time would be ended by its clean-up. */
+  /** A start that timed out or was cancelled and has not ended: the clean-up of it would close a start at the same time. */
   #givenUp: Promise<void> | undefined;
   #busy = 0;
   readonly #sessions = new Set<string>();
@@ -90,7 +93,7 @@ export class LazyServer {
     });
   }
 
-  /** Answers a call by the running server. @throws ToolError `definition_changed` when the tool is not the one that the runtime was given */
+  /** Answers a call by the running server. @throws ToolError `definition_changed` if the tool differs from the one that the runtime has */
   async run(request: EngineRequest, context: ToolContext, work: Work): Promise<unknown> {
     const told = this.#told.get(request.tool.name);
     return await this.#whileBusy(async () => {
@@ -122,7 +125,7 @@ export class LazyServer {
     }
   }
 
-  /** The copy begins before this returns. */
+  /** Calls `fork` before it returns, so that the copy begins at once. */
   async forkSession(branchId: string, fork: () => Promise<void>): Promise<void> {
     this.#hold(branchId);
     try {
@@ -133,7 +136,7 @@ export class LazyServer {
     }
   }
 
-  /** From then on the server is not ended for being idle: it may send messages without a request. */
+  /** Starts the server for a request of its peer. It is not stopped for being idle from then on, as it may send notifications at any time. */
   async startForPeer(signal: AbortSignal): Promise<void> {
     await this.#started(signal);
     this.#peerInUse = true;
@@ -155,7 +158,7 @@ export class LazyServer {
     await this.#inner.close?.();
   }
 
-  /** Resolves once the server runs; those who come meanwhile wait for the same start. */
+  /** Resolves once the server runs; concurrent callers wait for the same start. */
   async #started(signal: AbortSignal): Promise<EngineContext> {
     const context = this.#context;
     if (context === undefined) throw new ToolError("unavailable", "The server is not open.");
@@ -167,7 +170,7 @@ export class LazyServer {
     return context;
   }
 
-  /** Resolves when nothing of an earlier run is left. */
+  /** Resolves when an earlier run has stopped and an abandoned start has ended. */
   async #rested(): Promise<void> {
     await Promise.all([this.#stopping, this.#givenUp]);
   }
@@ -194,7 +197,7 @@ export class LazyServer {
     context.changed();
   }
 
-  /** Opens the engine; one that opens after it was given up is closed. */
+  /** Opens the engine. If it opens only after the signal aborted, it is closed again. */
   async #openInner(context: EngineContext, signal: AbortSignal): Promise<readonly Tool[]> {
     const changed = (): void => {
       this.#fresh = false;
@@ -274,12 +277,12 @@ export class LazyServer {
     }
   }
 
-  /** The server is in use until the work it continued is over, however that ends. */
+  /** Keeps the server running until the remote job has ended, even if it fails. */
   async #holdFor({ result }: RemoteJob): Promise<void> {
     try {
       await this.#whileBusy(() => result);
     } catch {
-      // The waiter of the job gets the error.
+      // the code that waits for the job gets the error
     }
   }
 
@@ -293,7 +296,7 @@ export class LazyServer {
     this.#restOrIdle();
   }
 
-  /** Sets the time for the end of a server that is not used. One that keeps something of its own is never ended. */
+  /** Starts the idle timer if the server is not in use. A server with state of its own (`remote`) is never stopped. */
   #restOrIdle(): void {
     this.#cancelIdle?.();
     this.#cancelIdle = undefined;

@@ -1,4 +1,4 @@
-/** Answers calls by asking a language model what the tool would have said. */
+/** Answers calls by asking a language model for the result. */
 import { quoted } from "../core/base/wording.ts";
 import { COUNT, SIZE, checkNumber, type Bounds } from "../core/base/number-bounds.ts";
 import type { ToolContext } from "../core/context.ts";
@@ -20,26 +20,26 @@ import { stepWorld } from "./world.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 
-/** Which model plays the tools, and what it is shown. */
+/** Options of an `lmEngine`: the model that plays the tools, and the context that it gets. */
 export interface LmEngineOptions {
   readonly model: Model;
-  /** Most earlier calls of the session that the model is shown, the newest. Integer ≥ 0. @default 20 */
+  /** Maximum number of the session's latest calls that the model is shown. Integer ≥ 0. @default 20 */
   readonly maxHistory?: number;
-  /** Most characters of these. @default 100_000 */
+  /** Maximum number of characters of these calls. @default 100_000 */
   readonly maxHistoryChars?: number;
-  /** How many replies a request asks for, where the provider can; the likeliest valid one counts. Integer from 1 to 128. @default 1 */
+  /** Number of replies that a request asks for, if the provider supports it; the most likely valid one is used. Integer from 1 to 128. @default 1 */
   readonly candidates?: number;
-  /** How often the model is asked, the first time included, while its reply is not a valid result. Integer from 1 to 100. @default 1 */
+  /** Maximum number of requests until a reply is a valid result, the first included. Integer from 1 to 100. @default 1 */
   readonly tries?: number;
-  /** @default what the model does */
+  /** @default the model's default */
   readonly maxOutputTokens?: number;
-  /** From 0 to 2. @default what the provider does */
+  /** From 0 to 2. @default the provider's default */
   readonly temperature?: number;
-  /** How much the model reasons before it answers, where its provider can be asked for it. @default what the provider does */
+  /** How much the model reasons before it answers, if its provider supports that. @default the provider's default */
   readonly reasoningEffort?: ReasoningEffort;
-  /** Added to the system instruction: what the simulated world is like. */
+  /** Added to the system instruction: a description of the simulated world. */
   readonly instructions?: string;
-  /** A longer reply is no result, and is not waited for. @default 262_144 */
+  /** Maximum length of a reply, in characters. A longer one is cancelled and is not a valid result. @default 262_144 */
   readonly maxReplyChars?: number;
 }
 
@@ -66,17 +66,18 @@ const BOUNDS = {
 } as const satisfies Partial<Record<keyof LmEngineOptions, Bounds>>;
 
 /**
+ *
  * An engine whose model generates the results.
  *
- * The model is shown the session's earlier calls with their results, whatever answered them, errors included, and then the call; nothing
- * of other sessions. Its reply must be one JSON object that fits the tool's output schema; keys that the schema does not declare are
- * dropped, and so are empty values unless it requires them. Without an output schema any object will do.
+ * The model is shown the session's earlier calls with their results and errors, whichever engine answered them, and then the call; nothing of other
+ * sessions. Its reply must be one JSON object that fits the tool's output schema. Keys that the schema does not declare are dropped, and so are empty
+ * values that it does not require. Without an output schema any object is valid.
  *
- * A tool's `reducer` decides the facts of a result, which replace what the model says about them; where they are all of the result the
- * model is not asked. The state changes only with a result that is no error.
+ * A tool's `reducer` decides the facts of a result, which replace the model's values for them. If the facts are the whole result, the model is not
+ * asked. The state changes only if the result is not an error.
  *
- * A call fails as `invalid_output` where no reply is valid, `execution_failed` where the model says that the tool failed, `model_failed`
- * or `too_large` where the model did. It throws `NoAnswer` where the model cannot be reached.
+ * A call fails with `invalid_output` if no reply is valid, `execution_failed` if the model says that the tool failed, `model_failed` or `too_large`
+ * if the model fails. It throws `NoAnswer` if the model cannot be reached.
  *
  * @throws ToolError `invalid_argument` at once for options that cannot work
  */
@@ -87,7 +88,7 @@ export function lmEngine(options: LmEngineOptions): Engine {
 
 class LmEngine implements Engine {
   readonly kind = "lm";
-  /** So that each call sees the results before it. */
+  /** Sequential, so that each call sees the results before it. */
   readonly order = "sequential";
   readonly state = "value";
   readonly effectFree = true;
@@ -123,7 +124,7 @@ class LmEngine implements Engine {
     }
   }
 
-  /** One message of the user and one of the assistant for each earlier call, and the call itself. */
+  /** A user message and an assistant message for each earlier call, and a user message for the call itself. */
   #conversation({ tool, input, toolNamed }: EngineRequest, context: ToolContext, facts: JsonValue | undefined): readonly ModelMessage[] {
     const { maxHistory: maxEntries, maxHistoryChars: maxChars } = this.#options;
     const { toolName, history } = context;
@@ -148,7 +149,7 @@ class LmEngine implements Engine {
   }
 }
 
-/** Models that take instructions from the role developer, not system. */
+/** Names of models that take instructions from the role `developer`, not `system`. */
 const OF_DEVELOPER = /gpt/iu;
 
 type Counted = "maxHistory" | "maxHistoryChars" | "candidates" | "tries" | "maxReplyChars";
@@ -159,7 +160,7 @@ interface Asked {
   readonly facts: JsonValue | undefined;
 }
 
-/** The output that the facts leave nothing to say about. @throws ToolError where they alone are the output, and do not fit it */
+/** The output, if the facts are all of it. @throws ToolError if it does not fit the output schema */
 function decidedOutput(contract: OutputContract, facts: JsonValue, toolName: string): JsonValue | undefined {
   const output = contract.outputOf(facts);
   const problems = output === undefined ? [] : contract.problems(output);
@@ -172,7 +173,7 @@ function decidedOutput(contract: OutputContract, facts: JsonValue, toolName: str
   });
 }
 
-/** How the first candidate may have ended while the others are whole. */
+/** Finish reasons of the first candidate after which the others may still be complete. */
 const OF_ONE_CANDIDATE: ReadonlySet<FinishReason> = new Set<FinishReason>(["length", "content-filter", "refusal"]);
 
 function judge(reply: ModelReply | undefined, rules: ReplyRules): Verdict {
@@ -185,7 +186,7 @@ function judge(reply: ModelReply | undefined, rules: ReplyRules): Verdict {
   return { problems: [`the reply did not end well: ${finish}${detail}`] };
 }
 
-/** Most characters of a reply that is held out to the model again. */
+/** Maximum number of characters of an invalid reply that the model is shown again. */
 const MAX_SHOWN_REPLY = 8_192;
 
 function corrected(messages: readonly ModelMessage[], reply: string, problems: readonly string[]): readonly ModelMessage[] {

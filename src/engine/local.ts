@@ -1,13 +1,13 @@
-/** Answers a call with the tool's own handler. */
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
 import { noHandler } from "../core/missing-handler.ts";
 
 /**
+ *
  * Runs `tool.execute` in this process, with the parsed input and the context.
  *
- * The handler's value or error is passed on unchanged; a promise is not awaited here.
- * A tool without `execute` is `not_executable`.
+ * Returns the handler's value, or throws its error, unchanged; a promise is returned without being awaited. A tool without `execute` fails with
+ * `not_executable`.
  */
 export function localEngine(): Engine {
   return LOCAL;
@@ -18,5 +18,5 @@ const LOCAL: Engine = Object.freeze({ kind: "local", call: callHandler });
 function callHandler(request: EngineRequest, context: ToolContext): unknown {
   const { tool } = request;
   if (tool.execute === undefined) throw noHandler(tool);
-  return tool.execute(request.parsed as never, context); // `never` accepts every handler; the schema vouches for the input
+  return tool.execute(request.parsed as never, context); // `never` accepts every handler; the input was checked against the schema
 }

@@ -1,4 +1,4 @@
-/** Answers calls through an MCP server: a child process, one that is reached over HTTP, or by a transport of the program's own. @packageDocumentation */
+/** Answers calls through an MCP server: a child process, a server over HTTP, or one behind a transport of the program. @packageDocumentation */
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
@@ -52,17 +52,19 @@ export type {
   McpUserLoginAuth,
 } from "./mcp/options.ts";
 
-/** A list is not requested again more often, nor kept longer, whatever the server asks for. */
+/** Bounds of the time that a tool list may be kept, whatever the server asks for. */
 const MIN_TTL_MS = 60_000;
 const MAX_TTL_MS = 86_400_000;
 
 /**
- * An MCP server over stdio, Streamable HTTP, the older HTTP with server-sent events or a `transport` of your own, speaking either era of the protocol.
  *
- * `open` connects and returns its tools. The client library is loaded only then. A connection that is lost fails the calls under
- * way with `network_error`, of unknown outcome and never sent again from here; the next call connects again, at most three times
- * and then not for a minute; while its peer has listeners, it is connected to again without a call, a process eight times at most; a tool that is another then is not called before it was listed again. A question of the server while a call runs goes to `context.ask` of that call. `close` ends the
- * connection, and a process with all it started.
+ * An MCP server over stdio, Streamable HTTP, the older HTTP with server-sent events or a `transport` of your own, in either era of the protocol.
+ *
+ * `open` connects and returns its tools. The client library is loaded only then. If the connection is lost, the calls in flight fail with
+ * `network_error`, outcome `unknown`, and are not sent again. The next call connects again, at most three times, and then not for a minute. While its
+ * peer has listeners, it also reconnects without a call, a process eight times at most. After a reconnect, a tool whose definition changed is not
+ * called before the tools were listed again. A question that the server asks during a call goes to `context.ask` of that call. `close` ends the
+ * connection, and a process with all its child processes.
  *
  * @throws ToolError `invalid_argument` at once for options that cannot work
  */
@@ -74,7 +76,8 @@ export function mcpEngine(options: McpOptions): Engine {
 }
 
 /**
- * A toolset whose tools an MCP server brings: `{ name, engine: mcpEngine(options) }`, with the settings of a toolset among the options.
+ *
+ * A toolset with the tools of an MCP server: `{ name, engine: mcpEngine(options) }`, with the settings of a toolset among the options.
  *
  * @throws ToolError `invalid_argument` at once for options that cannot work
  */
@@ -93,14 +96,14 @@ class McpEngine implements Engine {
   readonly #strike: <T>(said: T) => T;
   readonly #link: ServerLink;
   readonly #peer: ServerPeer;
-  /** The server's names of the tools that were given another name. */
+  /** The server's names of the renamed tools, by their new names. */
   readonly #renamed: ReadonlyMap<string, string>;
   /** Set while the engine is open. */
   #context: EngineContext | undefined;
   #stopTtl: (() => void) | undefined;
   /** The tools that the runtime has, and the connection on which they were listed. */
   #told: { readonly tools: readonly Tool[]; readonly on: McpConnection } | undefined;
-  /** The tool lists of servers that were started or connected to again since. */
+  /** The tool lists of later connections to the server. */
   readonly #live = new WeakMap<McpConnection, Promise<ToolList>>();
   #closing = new AbortController();
 
@@ -159,7 +162,7 @@ class McpEngine implements Engine {
     return this.#ask(request, context, callTool);
   }
 
-  /** Continues a task of the server. */
+  /** Continues a task of the server, by its id. */
   attach(taskId: string, request: EngineRequest, context: ToolContext): Promise<unknown> {
     return this.#ask(request, context, (connection, _, options) => attachToTask(connection, taskId, options));
   }
@@ -202,13 +205,13 @@ class McpEngine implements Engine {
     return listTools(connection, { name: this.#link.name, trustAnnotations, maxTools, choice: this.#options, signal, log });
   }
 
-  /** A server that was started again may be another: the known definition of a tool must still hold before it is called. */
+  /** Checks, on a new connection, that the tool's definition is the one that the runtime has, as the restarted server may differ. */
   async #checkSame(connection: McpConnection, name: string): Promise<void> {
     let live = this.#live.get(connection);
     if (live === undefined) {
       live = this.#listed(connection, this.#closing.signal);
       this.#live.set(connection, live);
-      live.catch(() => this.#live.delete(connection)); // the next call asks again
+      live.catch(() => this.#live.delete(connection)); // the next call lists again
     }
     const { tools } = await live;
     const told = this.#told?.tools.find((tool) => tool.name === name);
@@ -221,7 +224,10 @@ class McpEngine implements Engine {
     });
   }
 
-  /** A server that does not say when its list changes is asked again when the list is as old as it says it may get. */
+  /**
+   * Keeps the tools as those of the runtime. If the server does not announce changes of its list, it is asked again when the TTL of the list has
+   * passed.
+   */
   #taken({ tools, ttlMs = 0 }: ToolList, connection: McpConnection): readonly Tool[] {
     const { identity } = connection;
     this.#told = { tools, on: connection };

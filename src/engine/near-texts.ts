@@ -1,9 +1,9 @@
-/** Finds what a name in a configuration may have meant, among those that a source has. */
+/** Finds the names of a source that a misspelled name in a configuration may have meant. */
 
 const MAX_COMPARED = 5_000;
 const MAX_LENGTH = 80;
 
-/** Up to two that are spelled most like it. */
+/** The names with the smallest edit distance, at most two. */
 export function nearTexts(text: string, known: Iterable<string>): readonly string[] {
   if (text.length > MAX_LENGTH) return [];
   const wanted = text.toLowerCase();
@@ -18,7 +18,7 @@ export function nearTexts(text: string, known: Iterable<string>): readonly strin
     .map(({ candidate }) => candidate);
 }
 
-/** How many letters must be put in, taken out or changed. */
+/** The Levenshtein distance: the number of characters to insert, delete or replace. */
 function editDistance(one: string, other: string): number {
   let above: readonly number[] = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (let row = 1; row <= one.length; row++) {

@@ -1,18 +1,19 @@
-/** Gives every session an engine of its own, so that what one does in a server or a browser is nothing to the others. */
+/** Gives every session an engine of its own, so that sessions do not share the state of a server or a browser. */
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest, EngineSession } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { Tool } from "../core/tool.ts";
 
 /**
+ *
  * An engine that answers each session, and each branch of one, through an instance of its own.
  *
- * One instance more is opened with the toolset, for the list of tools. The others open before the first call of their session and
- * close with it; a call outside any session is a session of its own. A branch begins with a fresh instance: what its parent did in
- * its own is not there. The instances' tools must be the same.
+ * One more instance is opened with the toolset, to list the tools. The others open before the first call of their session and close with it; a call
+ * outside any session is a session of its own. A branch begins with a new instance, without the state of its parent's. The tools of all instances
+ * must be the same.
  *
- * @param makeEngine a new engine, not opened, each time
- * @throws ToolError `invalid_argument` at once for what is not a function
+ * @param makeEngine returns a new engine, not opened, each time
+ * @throws ToolError `invalid_argument` at once if it is not a function
  */
 export function perSession(makeEngine: () => Engine): Engine {
   if (typeof makeEngine !== "function")
@@ -29,7 +30,7 @@ class PerSessionEngine implements Engine {
   readonly attach?: NonNullable<Engine["attach"]>;
   readonly list?: (signal: AbortSignal) => Promise<readonly Tool[]>;
   readonly #makeEngine: () => Engine;
-  /** The one that lists the tools. */
+  /** The instance that lists the tools. */
   readonly #lister: Engine;
   readonly #engines = new Map<string, Promise<Engine>>();
   #context: EngineContext | undefined;
@@ -100,7 +101,7 @@ class PerSessionEngine implements Engine {
     const signal = AbortSignal.any([session.signal, this.#closing.signal]);
     await engine.open?.({ ...context, signal, changed: () => {} });
     try {
-      signal.throwIfAborted(); // it has opened although it was given up
+      signal.throwIfAborted(); // the engine has opened although the session was closed meanwhile
       await engine.openSession?.(session);
     } catch (error: unknown) {
       await closeEngine(engine).catch((thrown: unknown) => context.log.warn(`An engine of kind ${this.kind}: ${describeThrown(thrown)}`));
@@ -110,7 +111,7 @@ class PerSessionEngine implements Engine {
   }
 }
 
-/** One that never opened has closed itself. */
+/** Closes the engine. If opening it failed, it has closed itself. */
 async function closeOpened(opening: Promise<Engine> | undefined, sessionId: string): Promise<void> {
   const engine = await opening?.catch(() => undefined);
   try {
@@ -120,7 +121,7 @@ async function closeOpened(opening: Promise<Engine> | undefined, sessionId: stri
   }
 }
 
-/** Also of one that throws at once. */
+/** Turns a synchronous error of `close` into a rejection. */
 async function closeEngine(engine: Engine): Promise<void> {
   await engine.close?.();
 }

@@ -1,4 +1,4 @@
-/** The calls of a recording, to be found by tool and input. */
+/** Indexes the calls of a recording by tool and input. */
 import { hash } from "node:crypto";
 import type { ToolCall } from "../core/call.ts";
 import type { ToolContext } from "../core/context.ts";
@@ -12,28 +12,29 @@ import type { ToolResult } from "../core/result.ts";
 import { leavesOf, similarity, type Leaves } from "./compare-input.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 
-/** A call that was recorded with its result. */
+/** A recorded call with its result. */
 export interface RecordedCall {
-  /** As the model made it. */
+  /** The call as the model made it. */
   readonly call: ToolCall;
-  /** The input that ran, after repair; undefined when the call never got that far. */
+  /** The input that ran, after repair; undefined if the call failed before. */
   readonly input: JsonObject | undefined;
   readonly result: ToolResult;
-  /** A handler made it, as part of its own call. */
+  /** Whether a handler made the call, as part of its own. */
   readonly isNested: boolean;
 }
 
-/** A result with its place among the calls of the recording. */
+/** A result with the index of its call in the recording. */
 export interface PlacedAnswer {
   readonly result: ToolResult;
   readonly place: number;
 }
 
 /**
- * The calls that have a result, in the order they were made; those of batches that were rolled back included. Of a call that the store kept from
- * starting, and that ran when its batch was submitted again, the one that ran.
  *
- * @throws ToolError `invalid_argument` for what is not a list of events
+ * The calls that have a result, in the order in which they were made, including those of batches that were rolled back. If the store kept a call from
+ * starting and it ran when its batch was submitted again, only the call that ran is returned.
+ *
+ * @throws ToolError `invalid_argument` if it is not an iterable of events
  */
 export function recordedCalls(events: Iterable<SessionEvent>): readonly RecordedCall[] {
   if (typeof events !== "object" || typeof events?.[Symbol.iterator] !== "function")
@@ -68,32 +69,32 @@ export function recordedCalls(events: Iterable<SessionEvent>): readonly Recorded
   });
 }
 
-/** For a replay that answers chains and programs as a whole: calls that these made are not made again, and come after those that are. */
+/** Moves calls made by handlers to the end, for a replay that answers chains and programs as a whole and so does not repeat the calls inside them. */
 export function outerFirst(calls: readonly RecordedCall[]): readonly RecordedCall[] {
   return [...calls.filter(({ isNested }) => !isNested), ...calls.filter(({ isNested }) => isNested)];
 }
 
-/** All calls of one tool with one input that ran. */
+/** All recorded calls of one tool with one input. */
 export interface AnswerGroup {
   readonly input: JsonObject;
-  /** Those to calls that were made by themselves, and those to calls of handlers. */
+  /** The answers to calls of the model, and those to calls that handlers made. */
   readonly lists: AnswerLists;
   readonly leaves: Leaves;
 }
 
-/** Answers from which calls of a session are given one after the other. */
+/** Answers of which the calls of a session get one after the other. */
 export interface AnswerList {
-  /** In the order they were recorded. */
+  /** In the order in which they were recorded. */
   readonly answers: readonly PlacedAnswer[];
-  /** The first that the session was not given yet. */
+  /** The first answer that the session has not used yet; undefined if none is left. */
   next(state: ReplayState): NextAnswer | undefined;
 }
 
-/** The values of a session that a replay uses. */
+/** Reads and updates the session state in which a replay counts. */
 export type ReplayState = Pick<ToolContext["state"], "get" | "update">;
 
 export interface NextAnswer extends PlacedAnswer {
-  /** Where the session counts how many it was given of those that are counted together. */
+  /** The key of the session state that counts the answers used of one list. */
   readonly stateKey: string;
   readonly given: number;
 }
@@ -105,20 +106,20 @@ export interface Neighbour {
   readonly similarity: number;
 }
 
-/** So many different inputs are compared with one that was not recorded. */
+/** Maximum number of recorded inputs that are compared with one that was not recorded. */
 const MAX_COMPARED = 10_000;
 
 /** The recorded answers of one tool. */
 export class ToolAnswers {
   readonly #name: string;
   readonly #groups = new Map<string, OpenGroup>();
-  /** By what the model sent, where that is not what ran: hooks may have made several inputs of one. */
+  /** Groups by the input that the model sent. Hooks may have turned one into several inputs, so this differs from the input that ran. */
   readonly #sent = new Map<string, SentGroups>();
   #added = 0;
 
   readonly #given: (input: JsonObject) => JsonObject;
 
-  /** @param given the input as an engine is given it, of one with what the provider wants confirmed. @default all of it */
+  /** @param given returns the input as an engine gets it, without the provider's safety checks. @default the whole input */
   constructor(name: string, given: (input: JsonObject) => JsonObject = (input) => input) {
     this.#name = name;
     this.#given = given;
@@ -136,8 +137,9 @@ export class ToolAnswers {
   }
 
   /**
-   * The calls with this input, be it what ran or what the model sent; [] when there are none. One that a hook has just made was not sent:
-   * where calls ran with it, it is one of those.
+   *
+   * The answers to calls with this input, either as it ran or as the model sent it; [] if there are none. An input that a hook has just rewritten was
+   * not sent by the model: if calls ran with it, only those count.
    */
   exact(input: JsonObject, isRewritten: boolean): readonly AnswerLists[] {
     const key = canonicalJson(input);
@@ -148,7 +150,7 @@ export class ToolAnswers {
     return sent.has(ran) ? [sent.lists] : [ran.lists, sent.lists];
   }
 
-  /** The most similar input, the first recorded of equal ones; undefined when there is none at all. */
+  /** The group with the most similar input, the first recorded if several are equally similar; undefined if nothing was recorded. */
   nearest(input: JsonObject): Neighbour | undefined {
     const leaves = leavesOf(input);
     let nearest: Neighbour | undefined;
@@ -162,7 +164,7 @@ export class ToolAnswers {
   }
 }
 
-/** The input of a computer as an engine is given it: without what the model's provider wants confirmed. */
+/** The input of a computer-use call as an engine gets it: without the safety checks of the model's provider. */
 export function withoutItsChecks(input: JsonObject): JsonObject {
   return withoutChecks(input, safetyChecks(input));
 }
@@ -191,14 +193,14 @@ class OpenList implements AnswerList {
   }
 }
 
-/** The number of given answers that are skipped before a session notes where they end. */
+/** After skipping this many used answers, a session records how many of the first are used. */
 const NOTED_AFTER = 32;
 
-/** The answers of several lists, which are counted list by list. */
+/** The answers of several lists in recorded order; each list keeps its own count. */
 class MergedList implements AnswerList {
   readonly answers: readonly PlacedAnswer[];
   readonly #places: readonly { readonly list: OpenList; readonly index: number }[];
-  /** Where a session notes how many of the first ones were all given. */
+  /** The key of the session state with the number of leading answers that are all used. */
   readonly #stateKey: string;
 
   constructor(stateKey: string, lists: readonly OpenList[]) {
@@ -222,7 +224,7 @@ class MergedList implements AnswerList {
   }
 }
 
-/** The groups of calls that were sent alike. */
+/** The groups of calls for which the model sent the same input. */
 class SentGroups {
   readonly #stateKey: string;
   readonly #groups: Set<OpenGroup>;

@@ -1,20 +1,20 @@
-/** Other names for the tools that a server or a document describes. */
+/** Renames the tools that a server or a document describes. */
 import { checkName } from "../core/call.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { Tool } from "../core/tool.ts";
 import { nearTexts } from "./near-texts.ts";
 
-/** New names by the names that the source has. */
+/** New names, by the names at the source. */
 export type Rename = Readonly<Record<string, string>>;
 
 export interface RenameOptions {
-  /** Where the tools come from, as a message begins. */
+  /** The source of the tools, at the beginning of a message. */
   readonly source: string;
-  /** Another name that a tool is known by at its source. */
+  /** Another name of a tool at its source. */
   readonly otherName?: (tool: Tool) => string | undefined;
 }
 
-/** Returns the problem of each entry, whatever the source has: a name that no tool can have, or that two are given. */
+/** The entries that cannot work with any source: a name that is not valid for a tool, or that is given twice. */
 export function renameProblems(rename: Rename): readonly { readonly from: string; readonly problem: string }[] {
   const given = new Map<string, string>();
   return Object.entries(rename).flatMap(([from, to]) => {
@@ -34,7 +34,7 @@ function nameProblem(name: unknown): string | undefined {
   }
 }
 
-/** @throws ToolError `invalid_argument` for a table that cannot work, whatever the source has */
+/** @throws ToolError `invalid_argument` for entries that cannot work with any source */
 export function checkRename(rename: Rename = {}): void {
   if (typeof rename !== "object" || rename === null)
     throw new ToolError("invalid_argument", 'rename must be an object of new names by name, such as { "get_pets_by_id": "pet" }.');
@@ -43,9 +43,10 @@ export function checkRename(rename: Rename = {}): void {
 }
 
 /**
- * The tools under their new names, in the same order.
  *
- * @throws ToolError `invalid_config` with every entry that names no tool of these, and every name that two would have
+ * Returns the tools under their new names, in the same order.
+ *
+ * @throws ToolError `invalid_config` with every entry that matches no tool, and every name that two tools would have
  */
 export function renamedTools(tools: readonly Tool[], rename: Rename | undefined, options: RenameOptions): readonly Tool[] {
   if (rename === undefined) return tools;
@@ -58,12 +59,12 @@ export function renamedTools(tools: readonly Tool[], rename: Rename | undefined,
 }
 
 class NewNames {
-  /** Sentences about names that two tools would have. */
+  /** Messages about names that two tools would have. */
   readonly taken: string[] = [];
   readonly #rename: ReadonlyMap<string, string>;
   readonly #options: RenameOptions;
   readonly #used = new Set<string>();
-  /** The source's name of the tool, by the name it has now. */
+  /** The source's names of the tools, by their names now. */
   readonly #sources = new Map<string, string>();
 
   constructor(rename: Rename, options: RenameOptions) {
@@ -76,7 +77,7 @@ class NewNames {
     const name = (key === undefined ? undefined : this.#rename.get(key)) ?? tool.name;
     if (key !== undefined) this.#used.add(key);
     const other = this.#sources.get(name);
-    // Two of one name that are not renamed are overloads, or a fault of the source.
+    // two tools of one name that are not renamed are overloads, or an error of the source
     if (other !== undefined && (other !== tool.name || key !== undefined))
       this.taken.push(`rename: ${JSON.stringify(other)} and ${JSON.stringify(tool.name)} would both be ${JSON.stringify(name)}.`);
     this.#sources.set(name, tool.name);

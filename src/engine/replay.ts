@@ -1,4 +1,4 @@
-/** Answers calls from a recording: the same results, the same errors, and nothing run. */
+/** Answers calls from a recording: the same results and errors, without running anything. */
 import { quoted, someOf } from "../core/base/wording.ts";
 import { OWN_NAMESPACE, checkName, splitName } from "../core/call.ts";
 import { ToolOutput } from "../core/content.ts";
@@ -35,24 +35,25 @@ import { getOrAdd } from "../core/base/get-or-add.ts";
 /** Which recorded call answers which. */
 export interface ReplayOptions {
   /**
-   * `strict`: only a call with the same tool and the same input is answered. `nearest`: a call with another input is given the
-   * answer to the most similar one that was recorded of its tool; its `metadata.replay` says how they differ. @default "strict"
+   * `strict`: only a call with the same tool and the same input is answered. `nearest`: a call with another input gets the
+   * answer of the most similar recorded call of its tool; its `metadata.replay` lists the differences. @default "strict"
    */
   readonly match?: "strict" | "nearest";
-  /** Give the last answer again to a call that is made more often than it was recorded. @default false; true for `nearest` */
+  /** Whether the last answer is repeated if a call is made more often than it was recorded. @default false; true for `nearest` */
   readonly repeatLast?: boolean;
 }
 
 const OPTIONS: OptionNames<ReplayOptions> = { match: true, repeatLast: "boolean" };
 
 /**
- * An engine that answers as was recorded.
  *
- * Inputs are compared as canonical JSON with what ran, and with what the model sent. Equal calls of one session are given
- * the recorded answers in their order, those to calls of handlers only where a handler makes them or no other is left; how far a session has got is kept in its state, so a fork continues from there, a
- * rolled-back call can be made again, and every other session begins at the first. Errors come as they were, but are
- * never retried; a `partial` answer comes as its output. Fidelity is as it was recorded: what was generated then, be it by a model or a
- * fault, is not observed now. A call that was not recorded is `not_found`.
+ * An engine that answers from a recording.
+ *
+ * Inputs are compared as canonical JSON, both with the input that ran and with the one that the model sent. Equal calls of one session get the
+ * recorded answers in their order; answers to calls that handlers made go to such calls first, and to others only if none is left. The position of a
+ * session is kept in its state, so a fork continues from there, a rolled-back call can be made again, and every other session begins at the first
+ * answer. Errors are returned as recorded, but are never retried; a `partial` answer is returned as its output. Fidelity is as recorded: an answer
+ * that a model or a fault generated is not `observed` now. A call that was not recorded is `not_found`.
  */
 export function replayEngine(events: Iterable<SessionEvent>, options: ReplayOptions = {}): Engine {
   checkKnownKeys(options, OPTIONS, "replayEngine()");
@@ -61,13 +62,13 @@ export function replayEngine(events: Iterable<SessionEvent>, options: ReplayOpti
 
 class ReplayEngine implements Engine {
   readonly kind = "replay";
-  /** So that equal calls of one batch are answered in call order. */
+  /** Sequential, so that equal calls of one batch are answered in call order. */
   readonly order = "sequential";
   readonly state = "value";
   readonly effectFree = true;
   readonly origin = "replay";
   readonly #tools = new Map<string, ToolAnswers>();
-  /** Those of computers, whose calls come without what the model's provider wants confirmed. */
+  /** The answers of computer-use tools, whose calls arrive without the safety checks of the model's provider. */
   readonly #computers = new Map<string, ToolAnswers>();
   readonly #calls: readonly RecordedCall[];
   readonly #isNearest: boolean;
@@ -106,7 +107,7 @@ class ReplayEngine implements Engine {
     });
   }
 
-  /** The next answer for this session. A call of a handler is not made where the handler's own call is answered, so it has its own. */
+  /** The next answer for this session. Answers to calls of handlers are kept apart: if the handler's own call is replayed, they are not made. */
   #take(found: readonly AnswerLists[], context: Asked): ToolResult {
     const { state, toolName, isNested = false } = context;
     const kinds = isNested ? (["nested", "outer"] as const) : (["outer", "nested"] as const);
@@ -138,7 +139,7 @@ class ReplayEngine implements Engine {
   }
 }
 
-/** As the runtime gives it to engines. */
+/** The context with the fields that the runtime adds for engines. */
 type Asked = ToolContext & { readonly isNested?: boolean; readonly isRewritten?: boolean };
 
 function byPlace(one: PlacedAnswer, other: PlacedAnswer): number {
@@ -175,17 +176,17 @@ function giveAnswer(result: ToolResult, differing: readonly string[]): ToolOutpu
   return truncation === undefined ? new ToolOutput(answer) : new CutOutput(answer, truncation, status === "partial");
 }
 
-/** No nearer to the tool's own answer than what was recorded; what was answered to another call is similar at best. */
+/** The fidelity of a replayed answer: at most that of the recorded one, and at most `similar` if it was the answer to another call. */
 function fidelityOf({ fidelity = "observed", fault, status }: ToolResult, isSameCall: boolean): Fidelity {
   const isMadeUp = fault !== undefined && (status !== "ok" || SPOILING.has(fault));
   if (isMadeUp) return "unchecked";
   return fidelity === "observed" && !isSameCall ? "similar" : fidelity;
 }
 
-/** The faults that a call succeeds with. */
+/** The faults with which a call still succeeds. */
 const SPOILING: ReadonlySet<string> = new Set<FaultType>(["unparseable_result", "empty_result", "partial_result"]);
 
-/** The same error, except that trying again is of no use. */
+/** The same error, but not retryable. */
 function recordedError(
   error: ErrorInfo,
   {
@@ -211,20 +212,21 @@ function recordedError(
   });
 }
 
-/** How the tools of a recording are offered again. */
+/** Options of `toolsetsOfRecording`. */
 export interface ReplayToolsetOptions extends ReplayOptions {
   /**
-   * The toolsets that were recorded, for their definitions; their handlers and engines are left out, and so are tools that
+   * only their engines bring. Called tools that are not among them are described from their calls.
    * only their engines bring. Tools that were called and are not among them are described from their calls.
    */
   readonly toolsets?: readonly Toolset[];
 }
 
 /**
- * Toolsets with which a recording can be played again: one for each namespace, all with one replay engine.
  *
- * A tool that is known only from its calls takes any object and is said to touch nothing, so that neither locks nor a simulation
- * are in its way. Calls of the namespace `haft`, which every runtime brings itself, and of names that were no tools are left out.
+ * Makes toolsets that replay a recording: one for each namespace, all with the same replay engine.
+ *
+ * A tool that is known only from its calls accepts any object and declares no effects on anything, so that neither locks nor a simulation stop it.
+ * Calls of the namespace `haft`, which every runtime brings itself, and of names that are not tools are left out.
  */
 export function toolsetsOfRecording(events: Iterable<SessionEvent>, options: ReplayToolsetOptions = {}): readonly Toolset[] {
   checkKnownKeys(options, { ...OPTIONS, toolsets: "array" }, "toolsetsOfRecording()");
@@ -245,10 +247,10 @@ export function toolsetsOfRecording(events: Iterable<SessionEvent>, options: Rep
   return [...given, ...described];
 }
 
-/** The errors of calls whose name is not that of one tool. */
+/** The errors of calls whose name does not identify a tool. */
 export const NO_TOOL: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["not_found", "ambiguous", "invalid_call"]);
 
-/** By namespace and name, how often each tool was called. */
+/** The number of calls of each tool, by namespace and name. */
 function countTools(calls: readonly RecordedCall[]): Map<string, Map<string, number>> {
   const seen = new Map<string, Map<string, number>>();
   for (const { result } of calls) {
@@ -269,7 +271,7 @@ function isTool({ name: qualifiedName, error, attempts }: ToolResult): boolean {
     checkName(name, "tool");
     return true;
   } catch {
-    return false; // no toolset and no tool can have been called that
+    return false; // not a valid name of a toolset and a tool
   }
 }
 
@@ -286,7 +288,7 @@ function describeTools(counts: ReadonlyMap<string, number> = new Map(), known: R
     }));
 }
 
-/** The definition alone: nothing of it reaches the world, and what was parsed when it was recorded is not parsed again. */
+/** The definition without code: nothing has side effects, and recorded outputs, which were parsed already, are not parsed again. */
 function withoutHandler(tool: Tool): Tool {
   const bare: Mutable<Tool> = { ...tool };
   delete bare.execute;

@@ -29,20 +29,21 @@ import { Secrets } from "./rest/secrets.ts";
 export type { OperationFilter } from "./openapi/import-openapi.ts";
 export type { ApiKey, OAuthClient, RestAuth, RestOptions } from "./rest/rest-options.ts";
 
-/** The methods that change nothing, so a repeated call needs no key. */
+/** The methods without side effects: their requests need no idempotency key. */
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "TRACE"]);
 const MAX_WARNINGS = 5;
-/** For clients after the first, which has warned of certificates that are not checked. */
+/** The log of every client but the first, which has already warned that certificates are not checked. */
 const QUIET: Log = { debug: () => undefined, warn: () => undefined };
-/** Headers that a redirect may take along wherever it leads. */
+/** Headers that are kept when a redirect leads to another origin. */
 const PLAIN_HEADERS: ReadonlySet<string> = new Set(["accept", "content-type", "user-agent"]);
 
 /**
- * A service over HTTP, one tool for each operation of its OpenAPI document.
  *
- * `open` and every refresh read the document; nothing it refers to elsewhere is fetched. All requests go to one origin: that of
- * `baseUrl`, or else of the document's servers. An answer 2xx is the output, as JSON where it is JSON; any other is an error that
- * begins `HTTP <status>`. Credentials appear in no result, error or log.
+ * A service over HTTP, with one tool for each operation of its OpenAPI document.
+ *
+ * `open` and every refresh read the document; references to other documents are not fetched. All requests go to one origin: that of `baseUrl`, or
+ * else of the document's servers. The output is the body of a 2xx answer, parsed if it is JSON; any other answer is an error that begins with `HTTP
+ * <status>`. Credentials never appear in results, errors or logs.
  *
  * @throws ToolError `invalid_argument` at once for options that cannot work
  */
@@ -64,7 +65,7 @@ export function openApiToolset(name: string, options: RestOptions & ToolsetSetti
   return { name, ...settings, engine: restEngine(engine) };
 }
 
-/** The parts of the engine while it is open. */
+/** The parts of an open engine. */
 interface Service {
   readonly client: HttpClient;
   readonly tokens: HttpClient;
@@ -72,7 +73,7 @@ interface Service {
   readonly clock: Clock;
   readonly log: Log;
   readonly ca: string | undefined;
-  /** Aborts when the engine closes, with what it still reads. */
+  /** Aborts reads of the document when the engine closes. */
   readonly closing: AbortController;
 }
 
@@ -82,7 +83,7 @@ class RestEngine implements Engine {
   readonly #secrets: Secrets;
   #service: Service | undefined;
   #prepared: PreparedOperations | undefined;
-  /** The operation of each tool that was ever listed, at that time. */
+  /** The operation of every tool that was listed, as it was at that time. */
   readonly #agreed = new WeakMap<Tool, PlacedOperation>();
 
   constructor(options: RestOptions) {
@@ -98,7 +99,7 @@ class RestEngine implements Engine {
     const clientFor = (allowPrivate: readonly string[], told: Log): HttpClient =>
       httpClient({ allowPrivate, ...omitUndefined({ maxBytes, maxRedirects }), ...tls }, { clock, log: told });
     const client = clientFor(this.#allowed(), log);
-    // a client of its own: no redirect of the API leads to a token server on a private address
+    // uses a client of its own, so that no redirect of the API reaches a token server on a private address
     const tokens = clientFor(
       [...(this.#options.allowPrivate ?? []), ...allowedByProgram(omitUndefined({ auth }))],
       verifyTls === false ? QUIET : log,
@@ -164,7 +165,7 @@ class RestEngine implements Engine {
   }
 
   /**
-   * The operation that a call was agreed to make: it may have waited for a person while the document was read again, or the new document may not have
+   * document may have been refused. Changes are used only if the operation still sends to the same place.
    * been taken. Changes in how it is written, and not in where it goes, are taken over.
    */
   #placedOf(tool: Tool): PlacedOperation | undefined {
@@ -187,7 +188,7 @@ class RestEngine implements Engine {
     return this.#service;
   }
 
-  /** With a client of its own for an address: documents are larger than answers, and calls continue meanwhile. */
+  /** Reads the document with a client of its own: documents may be larger than answers, and calls continue meanwhile. */
   async #read({ clock, log, ca }: Service, signal: AbortSignal): Promise<{ readonly document: JsonObject; readonly origin: string }> {
     const { document, documentHeaders = {}, allowPrivate = [], maxRedirects, verifyTls } = this.#options;
     const { httpClient } = await import("../net/http-client.ts");
@@ -197,7 +198,7 @@ class RestEngine implements Engine {
       { clock, log: verifyTls === false ? QUIET : log },
     );
     try {
-      // Effects are named after it, so that two services never wait for each other.
+      // the name is part of the resource keys, so that calls of two services never wait for each other
       const name = this.#options.baseUrl ?? "the OpenAPI document";
       return await readDocument(document, { name, client, headers: documentHeaders, signal });
     } finally {
@@ -205,7 +206,7 @@ class RestEngine implements Engine {
     }
   }
 
-  /** Values that the program supplies are not taken from a model, even where a schema lets them through. */
+  /** Removes values that the program supplies: a model may not set them, even if a schema accepts them. */
   #withoutSupplied({ operation }: PlacedOperation, input: JsonObject): JsonObject {
     const supplied = operation.parameters.filter(
       (parameter) => Object.hasOwn(input, parameter.key) && isSupplied(parameter, this.#options, operation),
@@ -238,7 +239,7 @@ class RestEngine implements Engine {
   #send({ client }: Service, { placed, built, context }: Call, admission: Admission): Promise<HttpResponse> {
     const headers = this.#headers(placed, { built, context, admission });
     const url = new URL(built.url);
-    // The credentials are alone: a model that guesses the name of a key adds no second one.
+    // removes values of the model with the name of a credential, so that the credential is sent once
     for (const [name] of admission.query) if (url.searchParams.has(name)) url.searchParams.delete(name);
     const query = admission.query.map(([name, value]) => `${percentEncode(name)}=${percentEncode(value)}`);
     if (query.length > 0) url.search = [...(url.search === "" ? [] : [url.search.slice(1)]), ...query].join("&");
@@ -253,7 +254,7 @@ class RestEngine implements Engine {
     });
   }
 
-  /** The later ones replace those before them: what lets a call in, then the program's own, then the model's. */
+  /** The headers of a request. Later ones replace earlier ones: the model's, then the program's, then the credentials. */
   #headers(
     { operation }: PlacedOperation,
     { built, context, admission }: Pick<Call, "built" | "context"> & { readonly admission: Admission },
@@ -293,7 +294,7 @@ function nameOfPair(pair: string): string {
   return pair.slice(0, pair.indexOf("="));
 }
 
-/** The service has done what was asked, whatever became of its answer. */
+/** Sets the outcome to `unknown`: the service answered with a success, so the operation has run. */
 function afterSuccess(error: ToolError): ToolError {
   if (error.outcome !== "not_started") return error;
   const { code, message, retryable, details } = error;

@@ -1,4 +1,4 @@
-/** Answers searches over documents that the program brings, without a service. @packageDocumentation */
+/** Searches documents that the program provides, without a service. @packageDocumentation */
 import { quoted } from "../core/base/wording.ts";
 import { COUNT, PORTION, checkNumber } from "../core/base/number-bounds.ts";
 import type { ToolContext } from "../core/context.ts";
@@ -12,15 +12,15 @@ import type { Tool } from "../core/tool.ts";
 import { DocumentIndex, type FoundDocument } from "./search/document-index.ts";
 import { readCorpus, type CorpusOptions } from "./search/read-corpus.ts";
 
-/** Which texts are searched, and what is found in them. */
+/** Options of a `searchEngine`: the documents, and which are found. */
 export interface SearchOptions extends CorpusOptions {
-  /** How many documents a call finds that does not say so itself. Integer from 1 to 1,000. @default 5 */
+  /** Maximum number of documents for a call that does not set it. Integer from 1 to 1,000. @default 5 */
   readonly limit?: number;
-  /** Documents that score lower are not found. From 0 to 1. @default 0 */
+  /** Lowest score of a document that is found. From 0 to 1. @default 0 */
   readonly threshold?: number;
-  /** The name of its tool; null = it brings none, and answers the tools that its toolset declares. @default "search" */
+  /** The name of the engine's tool; null = it brings none, and answers the tools that its toolset declares. @default "search" */
   readonly toolName?: string | null;
-  /** The description of its tool for the model. */
+  /** The description of the engine's tool for the model. */
   readonly description?: string;
 }
 
@@ -30,11 +30,12 @@ const DESCRIPTION =
   "Searches a collection of documents by words. Returns those that fit best, the best first; an empty list when none does.";
 
 /**
+ *
  * A search over documents held in memory.
  *
- * `open` reads the documents, and `list`, at a refresh, reads them again; records that are no documents are left out with a warning. It
- * brings one tool, whose `query` is searched for, with at most `limit` or `size` documents. It answers other tools of its toolset as
- * well: their query is `query`, or else their only text. Documents are `{id, text, score, metadata}`; finding none is `[]`.
+ * `open` reads the documents, and `list`, at a refresh, reads them again; records that are not documents are left out with a warning. The engine
+ * brings one tool, whose `query` is searched for, with at most `limit` or `size` documents. It also answers the other tools of its toolset: their
+ * query is `query`, or else their only string. Documents are `{id, text, score, metadata}`; if none is found, the answer is `[]`.
  *
  * @throws ToolError `invalid_argument` at once for options that cannot work
  */
@@ -118,7 +119,7 @@ function searchTool({ toolName, description = DESCRIPTION, limit = DEFAULT_LIMIT
   };
 }
 
-/** @throws ToolError `invalid_input` where no text says what to search for */
+/** The text to search for. @throws ToolError `invalid_input` if there is no `query` and not exactly one string */
 function queryOf(input: JsonObject, toolName: string): string {
   const query = Object.hasOwn(input, "query") ? input["query"] : undefined;
   if (typeof query === "string") return query;
@@ -131,7 +132,7 @@ function queryOf(input: JsonObject, toolName: string): string {
   });
 }
 
-/** `size` goes before `limit`; what is not a whole number of at least 1 counts for nothing. */
+/** The limit of a call: `size`, else `limit`, at most `MAX_LIMIT`. A value that is not an integer ≥ 1 is ignored. */
 function limitOf(input: JsonObject): number | undefined {
   for (const name of ["size", "limit"]) {
     const value = Object.hasOwn(input, name) ? input[name] : undefined;

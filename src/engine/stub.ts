@@ -1,4 +1,4 @@
-/** Answers calls with scripted answers, and reports the calls that have none. */
+/** Answers calls with prepared answers, and reports calls without a match. */
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
@@ -12,43 +12,44 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 export { readStubs } from "./stub/read-stubs.ts";
 export type { Stub, StubError } from "./stub/read-stubs.ts";
 
-/** Options of all stubs. */
+/** Options of a `stubEngine`. */
 export interface StubOptions {
-  /** Called with every call that no stub answers. An error that it throws is logged. */
+  /** Called with every call that no stub matches. An error that it throws is logged. */
   readonly onUnmatched?: (call: UnmatchedCall) => void;
 }
 
-/** A call that no stub has answered. */
+/** A call that no stub matched. */
 export interface UnmatchedCall {
   readonly tool: string;
   readonly input: JsonObject;
-  /** One line for each stub of the tool, the nearest first; at most ten. */
+  /** One line for each stub of the tool, the nearest first, with the reason why it does not match; at most ten. */
   readonly why: readonly string[];
 }
 
-/** A report on the stubs, over all sessions. */
+/** The use of the stubs in all sessions. */
 export interface StubReport {
   /** Every stub was used, and every call answered by one. */
   readonly ok: boolean;
-  /** Attempts at a call, answered or not. */
+  /** Number of calls, counting each attempt, answered or not. */
   readonly calls: number;
   readonly unmatchedCount: number;
-  /** The first 100 of them. */
+  /** The first 100 of the unmatched calls. */
   readonly unmatched: readonly UnmatchedCall[];
-  /** The places, in the list that was given, of the stubs that were never used. */
+  /** The indexes of the stubs that were never used. */
   readonly unused: readonly number[];
 }
 
-/** Tells at any time what has become of its stubs. */
+/** An engine that can report on the use of its stubs at any time. */
 export interface StubEngine extends Engine {
   report(): StubReport;
 }
 
 /**
- * An engine that answers by a list of stubs: the first that fits the call and is not used up.
  *
- * How often each was used is kept in the state of the session, so a fork continues from there and a call that is rolled back gives its
- * use back; the report counts in the engine. A call that no stub fits is `not_found`, with how the stubs of its tool differ.
+ * An engine that answers from an array of stubs: by the first one that matches the call and is not used up.
+ *
+ * The uses of each stub are counted in the state of the session, so a fork continues from there and a rolled-back call gives its use back; the report
+ * counts over all sessions. A call that no stub matches is `not_found`, with the differences from the stubs of its tool.
  *
  * @throws ToolError `invalid_argument` naming each stub that cannot be used, and where it is wrong
  */
@@ -59,7 +60,7 @@ export function stubEngine(stubs: readonly Stub[], options: StubOptions = {}): S
   return new ListedStubs(checkStubs(stubs, "invalid_argument"), options);
 }
 
-/** A stub as it is looked up. */
+/** A stub in the form in which it is looked up. */
 interface Entry extends Pick<Stub, "output" | "error" | "times"> {
   readonly index: number;
   readonly matches: (toolName: string) => boolean;
@@ -70,13 +71,13 @@ interface Entry extends Pick<Stub, "output" | "error" | "times"> {
 
 const MAX_UNMATCHED = 100;
 const MAX_REASONS = 10;
-/** The nearest of more stubs is looked for among the first ones. */
+/** Maximum number of stubs of a tool that are compared to find the nearest. */
 const MAX_COMPARED = 1_000;
 const MAX_REMEMBERED_TOOLS = 10_000;
 
 class ListedStubs implements StubEngine {
   readonly kind = "stub";
-  /** So that equal calls of one batch use up stubs in call order. */
+  /** Sequential, so that equal calls of one batch use up stubs in call order. */
   readonly order = "sequential";
   readonly state = "value";
   readonly effectFree = true;
@@ -119,7 +120,7 @@ class ListedStubs implements StubEngine {
     };
   }
 
-  /** The stubs of a tool, in the order they were given. */
+  /** The stubs of a tool, in the given order. */
   #find(toolName: string): readonly Entry[] {
     let entries = this.#ofTool.get(toolName);
     if (entries === undefined) {
@@ -159,7 +160,7 @@ function makeEntry({ tool, input, exact = false, output, error, times }: Stub, i
   };
 }
 
-/** Counts one use in the session; false when there is none left. */
+/** Counts one use in the session; returns false if no use is left. */
 function takeUse({ times, stateKey }: Entry, { state }: ToolContext): boolean {
   if (times === undefined) return true;
   const used = Number(state.get(stateKey) ?? 0);
@@ -168,7 +169,7 @@ function takeUse({ times, stateKey }: Entry, { state }: ToolContext): boolean {
   return true;
 }
 
-/** Why each of the stubs does not answer, the nearest first. */
+/** Why each stub does not match, the nearest first. */
 function reasons(entries: readonly Entry[], input: JsonObject): readonly string[] {
   const compared = entries.slice(0, MAX_COMPARED).map(({ index, expected, times }) => {
     const { count, lines } = expected === undefined ? NO_MISMATCH : mismatch(expected, input);
@@ -184,7 +185,7 @@ function reasons(entries: readonly Entry[], input: JsonObject): readonly string[
 
 const NO_MISMATCH = { count: 0, lines: [] } as const;
 
-/** A bare name fits the tools of that name in all toolsets. */
+/** Matches qualified names. A pattern without a namespace matches the tool of that name in every toolset. */
 function toolMatcher(pattern: string): (toolName: string) => boolean {
   const [head = "", ...parts] = (pattern.includes("::") || pattern.startsWith("*") ? pattern : `*::${pattern}`).split("*");
   const tail = parts.pop();

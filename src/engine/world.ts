@@ -1,4 +1,4 @@
-/** The state that a toolset's reducers keep in a session: one call's step in it, taken when the call has its result. */
+/** The state of a toolset's reducers in a session. A call computes its step first, and commits it once it has its result. */
 import type { ToolContext } from "../core/context.ts";
 import type { EngineRequest } from "../core/engine.ts";
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
@@ -7,26 +7,27 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json
 import { shareJson } from "../core/base/share-json.ts";
 import type { Reducer } from "../core/tool.ts";
 
-/** Where in a session's state the reducers of a toolset keep theirs. */
+/** The key of the reducers' state in the session state. */
 const WORLD = "haft:world";
-/** Facts are shown to a model and are in results. */
+/** Limits of the facts, which are in results and shown to a model. */
 const FACT_LIMITS: JsonLimits = { maxNodes: 100_000, maxChars: 1_048_576 };
 
-/** The changes of a call to the simulated world; nothing of it is done before `commit`. */
+/** The change of a call to the simulated world. Nothing is changed before `commit`. */
 export interface WorldStep {
   /** Deeply frozen. */
   readonly facts: JsonValue;
-  /** @throws ToolError `conflict`, to be tried again, where another call has changed the state meanwhile */
+  /** Writes the new state. @throws ToolError `conflict`, retryable, if another call has changed the state meanwhile */
   commit(): void;
 }
 
 type Call = Pick<EngineRequest, "tool" | "input">;
 
 /**
- * Runs the tool's reducer on the state as it is now; undefined for a tool without one.
  *
- * @throws ToolError what the reducer throws; `execution_failed` for anything else it throws and for an answer without facts; `not_json`
- * and `too_large` for what cannot be kept
+ * Runs the tool's reducer on the current state; undefined for a tool without one.
+ *
+ * @throws ToolError the reducer's ToolError; `execution_failed` for any other error of it and for an answer without facts; `not_json` and `too_large`
+ * for facts or a state that cannot be stored
  */
 export function stepWorld({ tool, input }: Call, { state, toolName }: ToolContext): WorldStep | undefined {
   const { reducer } = tool;

@@ -1,4 +1,4 @@
-/** Answers what a server asks of its client: a person's input, a model's text, where it may work. */
+/** Answers the requests of a server: for a person's input (elicitation), a model's text (sampling), and roots. */
 import type { QuestionAnswer } from "../../core/ask.ts";
 import { describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
@@ -22,27 +22,28 @@ export interface Answering {
 export interface AskedRequest {
   readonly method: string;
   readonly params: JsonObject;
-  /** Aborts when the server no longer wants to know. */
+  /** Aborts when the server cancels the request. */
   readonly signal: AbortSignal;
 }
 
-/** Most requests for a model that one call of a tool may lead to. */
+/** Maximum number of sampling requests during one tool call. */
 const MAX_SAMPLES = 16;
 const samples = new WeakMap<Caller, number>();
 
 const NOBODY: JsonObject = Object.freeze({ action: "cancel" });
 const REFUSED: JsonObject = Object.freeze({ action: "decline" });
 
-/** True for what `answerRequest` knows. */
+/** Whether `answerRequest` handles the method. */
 export function isAnswerable(method: string): boolean {
   return method === "elicitation/create" || method === "sampling/createMessage" || method === "roots/list";
 }
 
 /**
+ *
  * Answers one request on behalf of the call that it belongs to.
  *
- * @param caller "several" when it cannot be known whose call it is, "nobody" when none is under way
- * @throws RpcFailure, by rejecting, for what was not offered or is malformed
+ * @param caller "several" if the request could belong to calls of several sessions, "nobody" if no call is in flight
+ * @throws RpcFailure for a method that was not offered or a malformed request, as a rejection
  */
 export async function answerRequest(
   { method, params, signal }: AskedRequest,

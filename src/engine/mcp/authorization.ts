@@ -1,4 +1,4 @@
-/** Turns what a configuration says about credentials into what the transports of the official client take. */
+/** Turns configured credentials into the providers and headers that the transports of the official client take. */
 import type { AuthProvider, FetchLike, OAuthClientProvider } from "@modelcontextprotocol/client";
 import { ToolError } from "../../core/error.ts";
 import { isWebAddress } from "./web-address.ts";
@@ -6,7 +6,7 @@ import { decoded, serverUrl, type McpAuth, type McpUrlOptions } from "./options.
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
 
-/** The provider for OAuth; undefined for everything that is only a header. */
+/** The provider for OAuth; undefined for credentials that are only a header. */
 export function oauthProvider(auth: McpAuth | undefined, sdk: ClientModule): OAuthClientProvider | AuthProvider | undefined {
   switch (auth?.type) {
     case "client-credentials": {
@@ -29,7 +29,7 @@ export function oauthProvider(auth: McpAuth | undefined, sdk: ClientModule): OAu
 
 type OwnProvider = Pick<Required<OAuthClientProvider>, "prepareTokenRequest">;
 
-/** The same provider, which asks for the scope of the configuration, and not for all that a server offers. */
+/** Makes the provider request the configured scope instead of all scopes that the server offers. */
 function scoped<Own extends OAuthClientProvider & OwnProvider>(provider: Own, scope: string | undefined): Own {
   if (scope === undefined) return provider;
   const prepare = provider.prepareTokenRequest.bind(provider);
@@ -37,7 +37,7 @@ function scoped<Own extends OAuthClientProvider & OwnProvider>(provider: Own, sc
   return provider;
 }
 
-/** The same provider, which is never given an address that is not a web page: what it does with one is not known here. */
+/** Guards the provider against addresses that are not web pages: its `redirectToAuthorization` might open anything. */
 export function guardedProvider<T extends OAuthClientProvider | AuthProvider>(provider: T): T {
   return new Proxy(provider, {
     get: (target, name) => {
@@ -56,7 +56,7 @@ export function guardedProvider<T extends OAuthClientProvider | AuthProvider>(pr
   });
 }
 
-/** Adds the configured headers and credentials to what goes to the server itself, and to no other. */
+/** Adds the configured headers and credentials to requests to the server's origin, and to no others. */
 export function withOwnHeaders(fetch: FetchLike, options: McpUrlOptions): FetchLike {
   const own = ownHeaders(options);
   if (own.length === 0) return fetch;
@@ -69,7 +69,7 @@ export function withOwnHeaders(fetch: FetchLike, options: McpUrlOptions): FetchL
   };
 }
 
-/** The configured headers and credentials. */
+/** The configured headers, and the credentials as a header. */
 export function ownHeaders(options: McpUrlOptions): readonly (readonly [string, string])[] {
   const { headers = {}, auth } = options;
   const own: (readonly [string, string])[] = Object.entries(headers);

@@ -1,4 +1,4 @@
-/** Puts what went wrong between here and a server in the words of a call. */
+/** Turns failures of a connection or a server into the error of a call. */
 import { causesOf } from "../../core/base/causes.ts";
 import { ToolError, describeThrown, hintsOf, type ToolErrorOptions } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
@@ -23,11 +23,11 @@ export interface Situation {
   readonly name: string;
   readonly server: McpOptions;
   readonly signal: AbortSignal;
-  /** The way the request took; undefined when there was none. */
+  /** The transport of the request; undefined if there was none. */
   readonly wire: Wire | undefined;
 }
 
-/** The error that a call ends with. Its outcome is `unknown` unless it is sure that the server did nothing, or said that it failed. */
+/** The error that a call ends with. Its outcome is `unknown`, unless the server certainly did nothing, or reported a failure. */
 export function callError(error: unknown, situation: Situation): ToolError {
   if (error instanceof WorkBegun) return begun(callError(error.cause, situation));
   const { name, server, signal, wire } = situation;
@@ -46,18 +46,18 @@ export function callError(error: unknown, situation: Situation): ToolError {
   if (refusal !== undefined)
     return new ToolError("permission_denied", `MCP server "${name}": ${refusal.reason}${wordsIn(error)}.`, {
       operatorHint: refusal.operatorHint,
-      outcome: "not_started", // it refused the request itself
+      outcome: "not_started", // the server refused the request itself
       cause: error,
     });
   const status = statusOf(error);
   if (status !== undefined) return httpError(status, name, error);
   if (wire?.kind === "custom")
-    // what its server answers wrong is a ServerFault
+    // wrong answers of the server are a ServerFault, handled above
     return new ToolError("network_error", `The transport of MCP server "${name}" failed: ${describeThrown(error)}`, { cause: error });
   return new ToolError("invalid_output", `MCP server "${name}": ${describeThrown(error)}`, { cause: error });
 }
 
-/** The same error, which no longer says that nothing happened: a call may only be made again where that is true. */
+/** The same error with the outcome `unknown`, as work has begun: a call may be repeated only if it did not start. */
 function begun(error: ToolError): ToolError {
   if (error.outcome === "unknown") return error;
   const { code, message, retryable, details, retryAfterMs, cause } = error;
@@ -82,7 +82,7 @@ function lost(name: string, reason: string, options: ToolErrorOptions): ToolErro
   );
 }
 
-/** Puts the server's name before the error of a request or a step of ours. */
+/** Puts the server's name before the message of an error from Haft. */
 function named(error: ToolError, name: string): ToolError {
   const { code, retryable, outcome, details, retryAfterMs } = error;
   const options = { retryable, outcome, details, cause: error, ...hintsOf(error) };
@@ -90,7 +90,7 @@ function named(error: ToolError, name: string): ToolError {
 }
 
 function rpcError(failure: RpcFailure, name: string): PeerError {
-  const isRefusal = statusOf(failure.cause) !== undefined; // by the HTTP answer
+  const isRefusal = statusOf(failure.cause) !== undefined; // it came with an HTTP error status
   const options = {
     rpcCode: failure.code,
     rpcMessage: failure.message,
@@ -118,7 +118,7 @@ function rpcError(failure: RpcFailure, name: string): PeerError {
   }
 }
 
-/** A refusal of the request itself did nothing; what failed behind it may have. */
+/** The error for an HTTP status. With a 4xx the request was refused; after a 5xx or 408 the call may have taken effect. */
 function httpError(status: number, name: string, error: unknown): ToolError {
   const said = wordsIn(error);
   const message = `MCP server "${name}" answered with HTTP ${status}${said}.`;
@@ -126,7 +126,7 @@ function httpError(status: number, name: string, error: unknown): ToolError {
   return new ToolError("execution_failed", message, { outcome: "failed", cause: error });
 }
 
-/** Returns the problem of the credentials, when the server reports one. */
+/** The problem of the credentials; undefined if the error is not about credentials. */
 export function credentialProblem(
   server: McpOptions,
   error: unknown,
@@ -164,7 +164,7 @@ export function credentialProblem(
   };
 }
 
-/** The scopes, with spaces between, that a server wants in addition to those of the token; undefined where it refused the request for another reason. */
+/** The scopes, separated by spaces, that the token lacks; undefined if the request was refused for another reason. */
 export function lackingScope(error: unknown): string | undefined {
   for (const each of causesOf(error)) {
     if (!isNamed(each, "InsufficientScopeError")) continue;
@@ -177,14 +177,14 @@ export function lackingScope(error: unknown): string | undefined {
 /** @see https://www.rfc-editor.org/rfc/rfc6749#section-3.3 */
 const SCOPES = /^[\u0020\u0021\u0023-\u005b\u005d-\u007e]{1,1000}$/u;
 
-/** The status of an HTTP answer that was not an answer, wherever it hides. */
+/** The status of a failed HTTP request, from any error in the chain of causes. */
 export function statusOf(error: unknown): number | undefined {
   for (const each of causesOf(error)) {
     if (!(each instanceof Error)) continue;
     const data: unknown = "data" in each ? each.data : undefined;
     if (typeof data === "object" && data !== null && "status" in data && typeof data.status === "number") return data.status;
-    if ("event" in each && "code" in each && typeof each.code === "number") return each.code; // the older transport's stream
-    const posted = POSTED.exec(each.message)?.[1]; // and its messages
+    if ("event" in each && "code" in each && typeof each.code === "number") return each.code; // of the older transport's stream
+    const posted = POSTED.exec(each.message)?.[1]; // of the older transport's messages
     if (posted !== undefined) return Number(posted);
   }
   return undefined;
@@ -195,14 +195,14 @@ function wordsIn(error: unknown): string {
   return said === undefined ? "" : `: ${said.replace(/\.$/u, "")}`;
 }
 
-/** The error by which a server refused a request with an HTTP status, unless the status says more: of credentials, or of time. */
+/** The protocol error in the body of a 4xx answer. Undefined for 401, 403 and 408, whose status itself says what is wrong. */
 export function refusalIn(error: unknown): RpcFailure | undefined {
   const status = statusOf(error) ?? 0;
   const isRefusal = status >= 400 && status < 500 && status !== 401 && status !== 403 && status !== 408;
   return isRefusal ? rpcFailureIn(error) : undefined;
 }
 
-/** The error of the protocol in the body of an HTTP answer that was not an answer. */
+/** The protocol error in the body of a failed HTTP request. */
 export function rpcFailureIn(error: unknown): RpcFailure | undefined {
   for (const each of causesOf(error)) {
     if (!(each instanceof Error)) continue;
@@ -213,16 +213,16 @@ export function rpcFailureIn(error: unknown): RpcFailure | undefined {
       const message = parseJson(text);
       if (isJsonObject(message) && isJsonObject(message["error"])) return toFailure(message["error"], { cause: error });
     } catch {
-      // another body
+      // a body that is not JSON
     }
   }
   return undefined;
 }
 
-/** As the older transport says it. */
+/** Matches the message of the older transport's error. */
 const POSTED = /^Error POSTing to endpoint \(HTTP (\d{3})\)(?:: (.*))?/su;
 
-/** A ToolError that the official client has wrapped. */
+/** The ToolError that the official client has wrapped. */
 export function innerToolError(error: unknown): ToolError | undefined {
   for (const each of causesOf(error)) if (each instanceof ToolError) return each;
   return undefined;

@@ -1,4 +1,4 @@
-/** One `tools/call`, from the input to an output or to the job that continues it. */
+/** Makes one `tools/call` request, and returns the output or the job that continues the call. */
 import type { ToolContext } from "../../core/context.ts";
 import type { EngineRequest } from "../../core/engine.ts";
 import type { RemoteJob } from "../../core/remote-job.ts";
@@ -29,11 +29,11 @@ export interface CallToolOptions {
   readonly strike: <T>(said: T) => T;
   /** See `TaskOptions`. */
   readonly reach: TaskOptions["reach"];
-  /** Puts what goes wrong later, in a job, in the words of a call. */
+  /** Turns an error of a later request, in a job, into the error of a call. */
   readonly explain: TaskOptions["explain"];
 }
 
-/** Returns a `ToolOutput`, or a `RemoteJob` when the server continues the work after its answer. */
+/** Returns a `ToolOutput`, or a `RemoteJob` if the server continues the work after its answer. */
 export async function callTool(connection: McpConnection, request: EngineRequest, options: CallToolOptions): Promise<unknown> {
   const { tool, input } = request;
   const { context, answering, clock, strike } = options;
@@ -56,7 +56,7 @@ export async function callTool(connection: McpConnection, request: EngineRequest
   return task === undefined ? toToolOutput(strike(answer), answering.server) : followTask(task, connection, caller, options);
 }
 
-/** Returns the job that continues a task which the server began for an earlier process. @throws ToolError `not_found` where it has none of the id */
+/** Returns the job for a task that the server began for an earlier process. @throws ToolError `not_found` if the server does not have the task */
 export async function attachToTask(connection: McpConnection, taskId: string, options: CallToolOptions): Promise<unknown> {
   const { context, answering } = options;
   const caller = callerOf(options);
@@ -87,14 +87,14 @@ function followTask(task: JsonObject, connection: McpConnection, caller: Caller,
   return taskJob(task, { connection, caller, answering, clock, signal: context.signal, onProgress, finish, reach, explain });
 }
 
-/** In the older era a tool is called as a task only when it cannot be called otherwise. */
+/** Whether a server of the legacy era requires this tool to be called as a task. Other tools are called without one. */
 function wantsTask(tool: Tool, { identity }: McpConnection): boolean {
   let offered: unknown = identity.capabilities["tasks"];
   for (const step of ["requests", "tools", "call"]) offered = isJsonObject(offered) ? offered[step] : undefined;
   return offered !== undefined && tool.metadata?.["taskSupport"] === "required";
 }
 
-/** By schema, which stays as it is while its tool is offered. */
+/** The declared headers by input schema; a schema does not change while its tool is offered. */
 const DECLARED = new WeakMap<object, ReturnType<typeof parameterHeaders>>();
 
 function headersOf({ inputSchema }: Tool, input: JsonObject): Readonly<Record<string, string>> {
@@ -103,15 +103,15 @@ function headersOf({ inputSchema }: Tool, input: JsonObject): Readonly<Record<st
   return typeof declared === "string" ? {} : writeParameterHeaders(declared, input);
 }
 
-/** Of an error that is said in JSON, so much is shown. */
+/** Maximum number of characters of an error's JSON that are shown. */
 const MAX_REASON_CHARS = 2_000;
 
 /**
- * `structuredContent` becomes the output, `content` the parts, in order. Parts of a kind not known here are
- * kept as JSON text.
  *
- * @throws ToolError `execution_failed` with the text of the answer, else its JSON, when it is marked `isError`: it has failed, unless a server
- * of Haft says that what happened is unknown; `invalid_output` when it is not an answer at all
+ * Converts an answer: `structuredContent` becomes the output, `content` the parts, in order. Parts of an unknown kind are kept as JSON text.
+ *
+ * @throws ToolError `execution_failed` with the text of the answer, else its JSON, if it is marked `isError`; its outcome is `failed`, unless a
+ * server of Haft says `unknown`. `invalid_output` if the answer is not an object
  */
 export function toToolOutput(answer: unknown, server: string): ToolOutput {
   if (!isJsonObject(answer))
@@ -126,19 +126,19 @@ export function toToolOutput(answer: unknown, server: string): ToolOutput {
   });
 }
 
-/** MCP has no word for a call that may have taken effect although it failed, so servers of Haft add their own. */
+/** The outcome of a failed call. MCP cannot say that a failed call may have taken effect, so servers of Haft add it in `_meta`. */
 function outcomeOf({ _meta: meta }: JsonObject): "failed" | "unknown" {
   const notes = isJsonObject(meta) ? meta["haft/call"] : undefined;
   return isJsonObject(notes) && notes["outcome"] === "unknown" ? "unknown" : "failed";
 }
 
-/** Content is an array; what a server sends in its place is taken for its one part, so that no answer is lost. */
+/** The parts of the content. A server may send a single part instead of an array. */
 function partsOf(given: JsonValue): readonly JsonValue[] {
   if (isJsonArray(given)) return given;
   return given === null ? [] : [typeof given === "string" ? { type: "text", text: given } : given];
 }
 
-/** The server's description of an error: as text, else as the JSON that it sent. */
+/** The text of a failed answer, else its structured content as JSON. */
 function reasonOf(content: readonly ContentPart[], output: JsonValue | undefined): string {
   const text = joinedText(content);
   if (text !== "") return text;
@@ -163,7 +163,7 @@ function toPart(item: unknown): ContentPart {
   return { type: "text", text: JSON.stringify(item) ?? "" };
 }
 
-/** A link tells what it leads to, so that a model can decide whether to read it. */
+/** A link as a file part, with its title or description, so that a model can decide whether to read it. */
 function linkPart(link: JsonObject, uri: string): ContentPart {
   const { title, description = title, size } = link;
   return {

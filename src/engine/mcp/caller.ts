@@ -1,25 +1,25 @@
-/** The callers of the requests that are under way, so that a server's question reaches the right one. */
+/** Tracks the callers of requests in flight, so that a question of the server reaches the right one. */
 import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import type { Clock } from "../../core/ports.ts";
 
 export interface Caller {
-  /** Questions that could belong to calls of several sessions are cancelled. */
+  /** The session of the call. A question that could belong to calls of several sessions is cancelled. */
   readonly session: unknown;
-  /** @default every question is declined */
+  /** Asks the person. @default every question is declined */
   readonly ask?: ((question: Question, asker: string) => Promise<QuestionAnswer>) | undefined;
   readonly signal: AbortSignal;
-  /** Its call only tries what would happen: no model is asked for it. @default false */
+  /** Whether the call is simulated: sampling is refused then. @default false */
   readonly simulated?: boolean;
 }
 
-/** For so long a server may still ask on behalf of a call whose cancellation it was sent. */
+/** How long after a cancelled call a server may still ask on its behalf, in milliseconds. */
 const LINGER_MS = 60_000;
 
-/** The calls that one connection has under way. */
+/** The calls that are in flight on one connection. */
 export class Callers {
   readonly #clock: Clock;
   readonly #callers = new Map<symbol, Caller>();
-  /** Until when the server may still ask for a cancelled call of a session, the oldest first. */
+  /** For each session with a cancelled call, the time until which the server may still ask for it, the oldest first. */
   readonly #lingering = new Map<unknown, number>();
   readonly #asked = new WeakSet<Caller>();
 
@@ -27,7 +27,7 @@ export class Callers {
     this.#clock = clock;
   }
 
-  /** Counts a call in while `work` runs. */
+  /** Registers a call while `work` runs. */
   async during<T>(caller: Caller, work: () => Promise<T>): Promise<T> {
     const leave = this.join(caller);
     try {
@@ -37,7 +37,7 @@ export class Callers {
     }
   }
 
-  /** Counts a call in until the returned function is called. */
+  /** Registers a call until the returned function is called. */
   join(caller: Caller): () => void {
     const key = Symbol("caller");
     this.#callers.set(key, caller);
@@ -46,7 +46,7 @@ export class Callers {
     };
   }
 
-  /** The caller that gets a question which names no call: the oldest call, when all are of one session, those just cancelled included. */
+  /** The caller for a question that names no call: the oldest one, if all calls, including those just cancelled, belong to one session. */
   owner(): Caller | "nobody" | "several" {
     const [first, ...others] = this.#callers.values();
     for (const caller of this.#callers.values()) this.#asked.add(caller);
@@ -56,7 +56,7 @@ export class Callers {
     return sessions.every((session) => session === first.session) ? first : "several";
   }
 
-  /** True when the server has asked something while this call was under way: it may have begun. */
+  /** Whether the server has asked something while this call was in flight: its work may have begun. */
   hasAsked(caller: Caller): boolean {
     return this.#asked.has(caller);
   }

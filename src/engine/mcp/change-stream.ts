@@ -1,4 +1,4 @@
-/** Keeps one stream of change notifications open at a server of the modern era, which says nothing unasked. */
+/** Keeps one stream of change notifications open to a server of the modern era, which sends notifications only on request. */
 import { describeThrown } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { ListenFilter, McpConnection } from "./connection.ts";
@@ -8,20 +8,20 @@ import { within } from "../../processes/pause.ts";
 export interface ChangeStreamOptions {
   readonly connection: McpConnection;
   readonly clock: Clock;
-  /** Called when the stream was gone for a while and is open again: changes in the meantime were missed. */
+  /** Called when the stream is open again after it was closed: changes in between were missed. */
   readonly onReopened: () => void;
   readonly onProblem: (what: string) => void;
 }
 
-/** How long a server may take to agree to a stream. */
+/** How long a server may take to accept a stream, in milliseconds. */
 const AGREE_MS = 10_000;
-/** A server that never had such a stream, and refuses it this often, does not know it. */
+/** Number of refusals after which a server that never had such a stream counts as not supporting it. */
 const MAX_FAILURES = 8;
 
 export class ChangeStream {
   readonly #options: ChangeStreamOptions;
   #filter: ListenFilter = {};
-  /** Ends the stream that is open or being opened. */
+  /** Closes the stream that is open or being opened. */
   #current = new AbortController();
   #stopTimer: (() => void) | undefined;
   #failures = 0;
@@ -31,7 +31,7 @@ export class ChangeStream {
     this.#options = options;
   }
 
-  /** Listens for something else from now on. Resolves once the server has agreed; a refusal is tried again later. */
+  /** Replaces the filter of the stream. Resolves once the server has accepted it or refused it; a refusal is retried later. */
   async listenFor(filter: ListenFilter): Promise<void> {
     this.#filter = filter;
     this.#failures = 0;
