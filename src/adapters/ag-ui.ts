@@ -37,7 +37,6 @@ export interface AgUiOptions {
 const OPTIONS: OptionNames<AgUiOptions> = { session: "function", run: "function" };
 
 /**
- *
  * Returns a function that answers the requests of AG-UI clients with event streams.
  *
  * Calls are sent as tool calls. A call that needs an approval ends the run with an interrupt, and the work continues when a later run has the answer

@@ -87,7 +87,6 @@ type AnsweredBy<Given> = Given extends {
   : unknown;
 
 /**
- *
  * Converts the tools of a runtime to AI SDK's record of tools. A failed call throws an error with the text for the model, as AI SDK expects; images,
  * audio and PDF files of a result reach the model as such.
  *
@@ -183,7 +182,6 @@ async function called(
 }
 
 /**
- *
  * Whether the messages contain a person's approval of this call. Without one, the runtime refuses the call in every version of AI SDK. In a session
  * an approval counts for one call, as the same messages may be sent again.
  */
@@ -258,7 +256,6 @@ export interface AiSdkToolLike {
 }
 
 /**
- *
  * Converts AI SDK tools to Haft tools, named by their keys. Input is checked, and transformed, by the tool's own schema. A tool that yields several
  * outputs reports all but the last as progress; one that needs approval asks through the runtime's `ask`. The model is shown the content of
  * `toModelOutput`. A tool without `execute`, which the client or the provider runs, is refused.

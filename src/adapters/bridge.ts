@@ -31,7 +31,6 @@ export interface AdapterOptions {
   /** Patterns over the qualified names of the tools to give: `weather::*`. @default all listed tools */
   readonly only?: readonly string[];
   /**
-   *
    * Makes the `data` of a call from the context that the framework passes to its tools: `context` of AI SDK and of OpenAI Agents, the configuration
    * of LangChain, `requestContext` of Mastra; undefined if there is none. If this returns nothing, the call has the data of the runtime. It must be
    * synchronous: a promise is refused. An error that it throws fails the call in the framework.
@@ -72,7 +71,6 @@ export interface BridgedCallOptions {
 const WITHOUT_REST = { allow: visibilityOf({ deny: [READ_RESULT] }) };
 
 /**
- *
  * The tools that a runtime has now and may offer to a model, sorted by name. Quarantined tools are left out: a framework would send their schemas to
  * the provider, which would refuse the whole request. Without a session, `read_result` is left out too, as no results are kept. A call of a tool that
  * was removed later ends with `not_found`. If one of the tools is `run_program` with the mode `only`, it replaces the others, which its description
@@ -174,7 +172,6 @@ export function refuseError(result: ToolResult): void {
 }
 
 /**
- *
  * A JSON Schema that is also a Standard Schema and accepts every input: the runtime checks, repairs and refuses inputs itself.
  *
  * @param read makes the input that the framework sees from the one that the model sent
@@ -219,7 +216,6 @@ export interface ForeignTool extends Pick<Tool, "name" | "description" | "execut
 }
 
 /**
- *
  * Makes a Haft tool of another framework's. It declares no effects, so it is assumed to write everything of its toolset: spread it and add `effects`
  * if you know better.
  *
@@ -237,7 +233,6 @@ export function foreignTool({ name, description, execute, parseInput, schema, ou
 }
 
 /**
- *
  * Asks the runtime's `ask` about a call that its framework would stop for approval.
  *
  * @throws ToolError `approval_denied`; `approval_required` if there is no approver

@@ -167,7 +167,6 @@ export class ChatRuns {
   }
 
   /**
-   *
    * Yields the events since the last time, or since the run began, and then new ones, until the run waits for approvals or has ended. Closing it
    * cancels nothing.
    */

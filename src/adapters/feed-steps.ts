@@ -11,7 +11,6 @@ interface StepEnds {
 }
 
 /**
- *
  * Reads a feed in steps that end after a pause even if no items arrived.
  *
  * Each promise gets one handler: `Promise.race` in every step would add handlers to a pending promise until it settles.

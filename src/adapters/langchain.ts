@@ -60,7 +60,6 @@ export function toLangChainTools<Made>(
 }
 
 /**
- *
  * The schema without its JSON Schema keywords, as LangChain's own check would refuse inputs that the runtime repairs. Some of its models, such as
  * Anthropic's and Mistral's, send the schema as it is: its `toJSON` has the keywords.
  */
@@ -83,7 +82,6 @@ export interface LangChainToolLike {
 }
 
 /**
- *
  * Converts LangChain tools to Haft tools. If a tool returns a `ToolMessage`, its content is the output; if its status is `error`, the call fails.
  * Images in the content are JSON for a model.
  *
@@ -119,7 +117,6 @@ function takesString(schema: unknown): boolean {
 }
 
 /**
- *
  * LangChain's refusal of an input by a check that JSON Schema cannot express, such as zod's `refine`. Undefined for any other error, such as the
  * refusal of another input by a tool that the handler called: then the call itself has run.
  */

@@ -23,7 +23,6 @@ interface MastraContext {
 }
 
 /**
- *
  * Converts the tools of a runtime to Mastra's, by their ids. Pass Mastra's own `createTool`.
  *
  * @see https://mastra.ai/docs/agents/using-tools
@@ -77,7 +76,6 @@ export interface MastraToolLike {
 }
 
 /**
- *
  * Converts Mastra tools to Haft tools. Validation errors, which Mastra returns, become errors. A tool that requires approval asks through the
  * runtime's `ask`. The model is shown the content of `toModelOutput`. Suspending a tool is not supported.
  *

@@ -5,7 +5,6 @@ import { ToolError } from "../core/error.ts";
 const SHOWABLE = /^(image|audio)\/[a-z0-9.+-]{1,64}$/u;
 
 /**
- *
  * Combines the output with the content for the model; returns the output alone if that content has an unknown form.
  *
  * @throws ToolError `execution_failed` if the content for the model is an error
@@ -23,7 +22,6 @@ export function withModelOutput(output: unknown, shown: unknown): unknown {
 }
 
 /**
- *
  * Returns the output, unless it is the result of an MCP tool that failed: the MCP clients of AI SDK and Mastra return that as an output.
  *
  * @throws ToolError `execution_failed`
@@ -36,7 +34,6 @@ export function refuseMcpError(output: unknown): unknown {
 }
 
 /**
- *
  * Converts the output of an Agents SDK tool that is a content part or an array of them. Any other output is returned as it is, and so is one with a
  * file that only the provider has.
  */

@@ -97,7 +97,6 @@ interface OpenAiInvokeDetails {
 }
 
 /**
- *
  * Converts function tools of the Agents SDK to Haft tools. `contextFor` makes the context that the SDK gives its tools: `() => new RunContext()`.
  *
  * A tool that needs approval asks through the runtime's `ask`; one that is disabled for the context ends with `unavailable`. The SDK answers for a

@@ -41,7 +41,6 @@ export interface UiChatOptions {
 const OPTIONS: OptionNames<UiChatOptions> = { session: "function", run: "function" };
 
 /**
- *
  * Returns a function that answers the requests of AI SDK's `useChat` with UI message streams.
  *
  * Calls are dynamic tool parts. A call that needs an approval asks for it and ends the stream; the work continues when `useChat` sends the answer

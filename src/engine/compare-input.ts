@@ -34,7 +34,6 @@ function collect(value: JsonValue, path: string, leaves: Map<string, JsonValue>)
 }
 
 /**
- *
  * From 0, nothing in common, to 1, equal: the share of paths with the same value, of all paths in either input.
  *
  * Two different strings count half of the share that their common beginnings and ends have, two different numbers a quarter.

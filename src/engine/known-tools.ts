@@ -19,7 +19,6 @@ export interface ToolMemory {
 export interface KnownToolsOptions {
   readonly memory: ToolMemory;
   /**
-   *
    * Everything that decides which tools the server lists: command, arguments, folder, variables, address, headers, how far its hints are trusted.
    * Tools stored for one identity are never used for another, so secrets belong in it: only the memory sees it. Do not wrap a server whose tools
    * depend on something that cannot be named here, such as the signed-in user.
@@ -48,7 +47,6 @@ export function sharesState(engine: Engine, inner: Engine): void {
 }
 
 /**
- *
  * Makes an engine lazy. It must bring its own tools, and it must be possible to open it again after `close`.
  *
  * `open` returns the stored tools, and starts the server only if there are none. Otherwise the first call, session, `list` or request of its peer

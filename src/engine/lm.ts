@@ -66,7 +66,6 @@ const BOUNDS = {
 } as const satisfies Partial<Record<keyof LmEngineOptions, Bounds>>;
 
 /**
- *
  * An engine whose model generates the results.
  *
  * The model is shown the session's earlier calls with their results and errors, whichever engine answered them, and then the call; nothing of other

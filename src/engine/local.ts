@@ -3,7 +3,6 @@ import type { Engine, EngineRequest } from "../core/engine.ts";
 import { noHandler } from "../core/missing-handler.ts";
 
 /**
- *
  * Runs `tool.execute` in this process, with the parsed input and the context.
  *
  * Returns the handler's value, or throws its error, unchanged; a promise is returned without being awaited. A tool without `execute` fails with

@@ -57,7 +57,6 @@ const MIN_TTL_MS = 60_000;
 const MAX_TTL_MS = 86_400_000;
 
 /**
- *
  * An MCP server over stdio, Streamable HTTP, the older HTTP with server-sent events or a `transport` of your own, in either era of the protocol.
  *
  * `open` connects and returns its tools. The client library is loaded only then. If the connection is lost, the calls in flight fail with
@@ -76,7 +75,6 @@ export function mcpEngine(options: McpOptions): Engine {
 }
 
 /**
- *
  * A toolset with the tools of an MCP server: `{ name, engine: mcpEngine(options) }`, with the settings of a toolset among the options.
  *
  * @throws ToolError `invalid_argument` at once for options that cannot work

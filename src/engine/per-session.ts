@@ -5,7 +5,6 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import type { Tool } from "../core/tool.ts";
 
 /**
- *
  * An engine that answers each session, and each branch of one, through an instance of its own.
  *
  * One more instance is opened with the toolset, to list the tools. The others open before the first call of their session and close with it; a call

@@ -30,7 +30,6 @@ export interface PlacedAnswer {
 }
 
 /**
- *
  * The calls that have a result, in the order in which they were made, including those of batches that were rolled back. If the store kept a call from
  * starting and it ran when its batch was submitted again, only the call that ran is returned.
  *
@@ -137,7 +136,6 @@ export class ToolAnswers {
   }
 
   /**
-   *
    * The answers to calls with this input, either as it ran or as the model sent it; [] if there are none. An input that a hook has just rewritten was
    * not sent by the model: if calls ran with it, only those count.
    */

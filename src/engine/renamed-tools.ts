@@ -43,7 +43,6 @@ export function checkRename(rename: Rename = {}): void {
 }
 
 /**
- *
  * Returns the tools under their new names, in the same order.
  *
  * @throws ToolError `invalid_config` with every entry that matches no tool, and every name that two tools would have

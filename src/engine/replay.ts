@@ -32,7 +32,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Mutable } from "../core/base/mutable.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 
-/** Which recorded call answers which. */
+/** Options of a `replayEngine`: how calls are matched with recorded calls. */
 export interface ReplayOptions {
   /**
    * `strict`: only a call with the same tool and the same input is answered. `nearest`: a call with another input gets the
@@ -46,7 +46,6 @@ export interface ReplayOptions {
 const OPTIONS: OptionNames<ReplayOptions> = { match: true, repeatLast: "boolean" };
 
 /**
- *
  * An engine that answers from a recording.
  *
  * Inputs are compared as canonical JSON, both with the input that ran and with the one that the model sent. Equal calls of one session get the
@@ -215,14 +214,13 @@ function recordedError(
 /** Options of `toolsetsOfRecording`. */
 export interface ReplayToolsetOptions extends ReplayOptions {
   /**
-   * only their engines bring. Called tools that are not among them are described from their calls.
-   * only their engines bring. Tools that were called and are not among them are described from their calls.
+   * The recorded toolsets, for their definitions. Their handlers and engines are left out, and so are tools that only their engines bring. Called
+   * tools that are not among them are described from their calls.
    */
   readonly toolsets?: readonly Toolset[];
 }
 
 /**
- *
  * Makes toolsets that replay a recording: one for each namespace, all with the same replay engine.
  *
  * A tool that is known only from its calls accepts any object and declares no effects on anything, so that neither locks nor a simulation stop it.

@@ -38,7 +38,6 @@ const QUIET: Log = { debug: () => undefined, warn: () => undefined };
 const PLAIN_HEADERS: ReadonlySet<string> = new Set(["accept", "content-type", "user-agent"]);
 
 /**
- *
  * A service over HTTP, with one tool for each operation of its OpenAPI document.
  *
  * `open` and every refresh read the document; references to other documents are not fetched. All requests go to one origin: that of `baseUrl`, or
@@ -165,8 +164,8 @@ class RestEngine implements Engine {
   }
 
   /**
-   * document may have been refused. Changes are used only if the operation still sends to the same place.
-   * been taken. Changes in how it is written, and not in where it goes, are taken over.
+   * The operation that the call was approved for. While the call waited for a person, the document may have been read again, or a new document may
+   * have been refused. Changes are used only if the operation still sends to the same place.
    */
   #placedOf(tool: Tool): PlacedOperation | undefined {
     const current = this.#prepared?.operations.get(tool.name);
@@ -177,7 +176,7 @@ class RestEngine implements Engine {
     return current;
   }
 
-  /** Private addresses that operations may be called at. */
+  /** Private addresses that operations may call. */
   #allowed(): readonly string[] {
     const { allowPrivate = [], baseUrl, document } = this.#options;
     return [...allowPrivate, ...allowedByProgram(baseUrl === undefined ? { document } : { baseUrl })];

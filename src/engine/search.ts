@@ -30,7 +30,6 @@ const DESCRIPTION =
   "Searches a collection of documents by words. Returns those that fit best, the best first; an empty list when none does.";
 
 /**
- *
  * A search over documents held in memory.
  *
  * `open` reads the documents, and `list`, at a refresh, reads them again; records that are not documents are left out with a warning. The engine

@@ -28,7 +28,7 @@ export interface UnmatchedCall {
 
 /** The use of the stubs in all sessions. */
 export interface StubReport {
-  /** Every stub was used, and every call answered by one. */
+  /** Whether every stub was used and every call was answered. */
   readonly ok: boolean;
   /** Number of calls, counting each attempt, answered or not. */
   readonly calls: number;
@@ -45,7 +45,6 @@ export interface StubEngine extends Engine {
 }
 
 /**
- *
  * An engine that answers from an array of stubs: by the first one that matches the call and is not used up.
  *
  * The uses of each stub are counted in the state of the session, so a fork continues from there and a rolled-back call gives its use back; the report

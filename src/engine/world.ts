@@ -23,7 +23,6 @@ export interface WorldStep {
 type Call = Pick<EngineRequest, "tool" | "input">;
 
 /**
- *
  * Runs the tool's reducer on the current state; undefined for a tool without one.
  *
  * @throws ToolError the reducer's ToolError; `execution_failed` for any other error of it and for an answer without facts; `not_json` and `too_large`

@@ -17,7 +17,6 @@ export class EventStream implements AsyncIterableIterator<ModelEvent, undefined>
   #waiting: Promise<Step> | undefined;
 
   /**
-   *
    * @param check called before each event; throws if no more events may be given
    * @param leave cancels the request that the generator waits for; called if the loop is left while a read is pending, as the generator could not
    * return before

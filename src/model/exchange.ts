@@ -87,7 +87,6 @@ export class Exchange {
   }
 
   /**
-   *
    * @param request makes the request to send; counts towards the time until the first byte
    * @throws ToolError `network_error`, `timeout`, `cancelled`, and errors of `request`
    */
@@ -112,7 +111,6 @@ export class Exchange {
   }
 
   /**
-   *
    * The next piece of the body; undefined at its end, and if the connection breaks: see `broken`.
    *
    * @throws ToolError `timeout`, `cancelled`, `too_large`
@@ -153,7 +151,6 @@ export class Exchange {
   }
 
   /**
-   *
    * Ends the exchange, and closes the connection if the body has not ended. After a complete answer, the end of the body may come a moment later: it
    * is read in the background, so that the connection can be reused. Idempotent.
    */

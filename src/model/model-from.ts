@@ -36,7 +36,6 @@ const CONTEXT: OptionNames<ModelContext> = {
 };
 
 /**
- *
  * Makes the model that a string or an object names. The part of a string before the first `/` is the provider.
  *
  * @throws ToolError `invalid_argument` for an unknown provider, naming the nearest; `invalid_config` if its key or its address is missing, naming the

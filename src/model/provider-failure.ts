@@ -94,7 +94,6 @@ export function providerFailure(answer: FailedAnswer, clock: Clock): ToolError {
 }
 
 /**
- *
  * Reads an error that a provider sent with a success status in place of a reply; undefined if the body reports no error. Its code follows from the
  * provider's words alone.
  */

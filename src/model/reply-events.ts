@@ -4,7 +4,6 @@ import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelCall, ModelEvent, ModelReply } from "../core/model.ts";
 
 /**
- *
  * The events in order: reasoning, text, provider-executed calls, calls (which may depend on those), end. `calls` are the calls to emit if the reply
  * leaves them out.
  */

@@ -84,7 +84,6 @@ export interface ScriptedModel extends Model {
 }
 
 /**
- *
  * Makes a model that answers each request with the next reply of an array, or with that of a function.
  *
  * @throws ToolError `model_failed` from the stream when no reply is left; `cancelled` when the signal aborts

@@ -29,7 +29,6 @@ const OPTIONS: OptionNames<TextToolsOptions> = {
 };
 
 /**
- *
  * Wraps a model so that it can call tools: the tools are described in its system prompt, its calls are read from its messages, and earlier calls and
  * results are sent as text messages.
  *

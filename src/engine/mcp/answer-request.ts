@@ -39,7 +39,6 @@ export function isAnswerable(method: string): boolean {
 }
 
 /**
- *
  * Answers one request on behalf of the call that it belongs to.
  *
  * @param caller "several" if the request could belong to calls of several sessions, "nobody" if no call is in flight

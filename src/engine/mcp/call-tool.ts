@@ -107,7 +107,6 @@ function headersOf({ inputSchema }: Tool, input: JsonObject): Readonly<Record<st
 const MAX_REASON_CHARS = 2_000;
 
 /**
- *
  * Converts an answer: `structuredContent` becomes the output, `content` the parts, in order. Parts of an unknown kind are kept as JSON text.
  *
  * @throws ToolError `execution_failed` with the text of the answer, else its JSON, if it is marked `isError`; its outcome is `failed`, unless a
