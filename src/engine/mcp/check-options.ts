@@ -18,7 +18,7 @@ import type {
   McpUserLoginAuth,
 } from "./options.ts";
 
-/** @throws ToolError `invalid_argument` for options that cannot work; what is secret is not quoted */
+/** @throws ToolError `invalid_argument` for options that cannot work; the message quotes no secrets */
 export function checkOptions(options: McpOptions): void {
   checkKnownKeys(options, MCP_OPTIONS, "mcpEngine()");
   if (options.url !== undefined) checkUrl(options);
@@ -66,15 +66,15 @@ function checkTransport({ command, transport }: McpTransportOptions): void {
   );
 }
 
-/** An array that was given as the command, as options that would be right. */
+/** The options that an array given as the command probably meant. */
 function inParts([program = "npx", ...args]: readonly unknown[]): string {
   return `{ command: ${quoted(program)}, args: [${args.map(quoted).join(", ")}] }`;
 }
 
-/** Headers that belong to the protocol, or to the connection. */
+/** Headers that the protocol or the connection sets. */
 const OWN_HEADERS = new Set(["accept", "connection", "content-length", "content-type", "host", "last-event-id", "transfer-encoding"]);
 
-/** True for a header that the connection sets itself, and no option can. */
+/** Whether the connection sets this header itself, so that no option may. */
 export function isProtocolHeader(name: string): boolean {
   const lower = name.toLowerCase();
   return OWN_HEADERS.has(lower) || lower.startsWith("mcp-");

@@ -1,4 +1,4 @@
-/** Reaches a server and agrees on a version of the protocol with it, by the official client. */
+/** Connects to a server with the official client, and negotiates the version of the protocol. */
 import type { Client, ClientCapabilities, Transport } from "@modelcontextprotocol/client";
 import { untilAborted } from "../../core/base/until-aborted.ts";
 import { ToolError, describeThrown, hintsOf } from "../../core/error.ts";
@@ -34,7 +34,7 @@ export interface ConnectOptions {
   readonly events: ConnectionEvents;
 }
 
-/** The messages and requests that a server sends by itself. */
+/** Notifications and requests that a server sends. */
 export interface ServerEvents {
   onNotification(method: string, params: JsonObject): void;
   /** See `RelayEvents`. */
@@ -42,29 +42,29 @@ export interface ServerEvents {
 }
 
 export interface ConnectionEvents extends ServerEvents {
-  /** Called when the process, or the stream that all messages of a server come by, has ended. */
+  /** Called when the process has ended, or the stream that carries all messages of a server. */
   onLost(): void;
-  /** Called when a server that is being connected to wants a login. */
+  /** Called when a server requires a login while it is being connected to. */
   onLogin(): void;
 }
 
-/** The SDK's own limit must never be the first to end a request; this is the longest that a timer can wait. */
+/** The longest delay of a timer, so that the SDK's own limit never ends a request first. */
 const NO_TIMEOUT_MS = 2_147_483_647;
-/** A child process that says nothing to the version probe is taken for an older server after this time. */
+/** How long to wait for an answer to the version probe before a child process counts as an older server, in milliseconds. */
 const PROBE_MS = 3_000;
-/** How much of an answer that was none is quoted. */
+/** Maximum number of characters quoted of an answer that is not valid. */
 const MAX_QUOTED = 500;
-/** How often a person is sent to log in before opening is given up. */
+/** How often a person is sent to log in before opening fails. */
 const MAX_LOGINS = 2;
 
 /**
- * Connects, and speaks the newest version that both know.
+ * Connects, with the newest version that both sides support.
  *
- * Some older servers end themselves at a question of the newer era: they are started once more and greeted in the older way.
- * Over HTTP with `transport: "auto"`, a server that does not know Streamable HTTP is tried by the older transport; at a `url` without
- * a path, `/mcp` and `/sse` are tried where there is no server at `/`.
+ * Some older servers exit at a request of the modern era: they are started once more and initialized in the legacy way. Over HTTP with `transport:
+ * "auto"`, the older transport is tried if a server does not support Streamable HTTP; at a `url` without a path, `/mcp` and `/sse` are tried if there
+ * is no server at `/`.
  *
- * @throws ToolError `unavailable` saying why, with a child process's last lines as details
+ * @throws ToolError `unavailable` with the reason, and the stderr tail of a child process as details
  */
 export async function connect(options: ConnectOptions): Promise<McpConnection> {
   const sdk = await loadClient();
@@ -75,7 +75,7 @@ export async function connect(options: ConnectOptions): Promise<McpConnection> {
   return await connectChannel(sdk, async () => new StdioTransport(server, stdio), options);
 }
 
-/** Connects by one channel that carries all messages. @param makeWire called once more where a server ended itself at the first question */
+/** Connects by a single channel for all messages. @param makeWire called once more if the server exited at the version probe */
 async function connectChannel(sdk: ClientModule, makeWire: () => Promise<Wire>, options: ConnectOptions): Promise<McpConnection> {
   const { server } = options;
   let wire: Wire | undefined;
@@ -102,14 +102,14 @@ async function connectHttp(sdk: ClientModule, server: McpUrlOptions, options: Co
     try {
       return await loggedIn(sdk, { ...options, server: way.server }, way.kind);
     } catch (error: unknown) {
-      if (rpcFailureIn(failed) === undefined) failed = error; // the words of a server say most
+      if (rpcFailureIn(failed) === undefined) failed = error; // a server's own error says most
       way = options.signal.aborted ? undefined : nextWay(ways, way, statusOf(error));
     }
   }
   throw httpFailure(options, server, failed);
 }
 
-/** One way over HTTP, with as many visits to the page for logging in as it takes. */
+/** Connects over HTTP in one way, and sends the person to log in up to `MAX_LOGINS` times. */
 async function loggedIn(
   sdk: ClientModule,
   options: ConnectOptions & { readonly server: McpUrlOptions },
@@ -132,7 +132,7 @@ async function loggedIn(
   }
 }
 
-/** The official client is an optional peer: only who calls MCP servers installs it. */
+/** Loads the official client, an optional peer dependency: only programs that call MCP servers install it. */
 export async function loadClient(): Promise<ClientModule> {
   try {
     return await import("@modelcontextprotocol/client");
@@ -154,7 +154,7 @@ async function attempt(sdk: ClientModule, wire: Wire, options: ConnectOptions): 
     if (client.getProtocolEra() === "modern") relay.envelope = envelopeOf(sdk, client, options.server);
     return new McpConnection({ client, relay, wire, sdk, callers });
   } catch (error: unknown) {
-    const isNeeded = wire.authorize !== undefined && error instanceof sdk.UnauthorizedError; // to finish what the login begins
+    const isNeeded = wire.authorize !== undefined && error instanceof sdk.UnauthorizedError; // to finish the login that follows
     if (!isNeeded) await wire.close();
     throw error;
   } finally {
@@ -172,10 +172,10 @@ interface Agreed {
 }
 
 /**
- * Agrees on a version with a server that is reached.
+ * Negotiates the version with a connected server.
  *
- * A child process of the newer era that starts slowly finds the version probe in its pipe, and behind it the older greeting, which it
- * then refuses: it is asked once more, in the newer way.
+ * A child process of the modern era that starts slowly finds both the version probe and the legacy `initialize` in its pipe, and refuses the latter:
+ * it is asked once more, in the modern way.
  */
 async function agree(sdk: ClientModule, wire: Wire, options: Greeting): Promise<Agreed> {
   try {
@@ -204,12 +204,12 @@ async function greet(sdk: ClientModule, wire: Wire, options: Greeting): Promise<
     if (isChannel(wire) && wire.ended !== CLOSED) events.onLost();
   };
   const relay = new (isChannel(wire) ? StdioRelay : Relay)(wire.transport, relayEvents(events, callers, debug));
-  // The SDK's connect never settles where an SSE stream is closed before it names an address for messages.
+  // the SDK's connect never settles if an SSE stream is closed before it names the address for messages
   await untilAborted(client.connect(relay satisfies Transport, { timeout: NO_TIMEOUT_MS }), signal);
   return { client, relay };
 }
 
-/** All messages go by it, and its end is the end of the connection. */
+/** Whether one channel carries all messages, so that its end is the end of the connection. */
 function isChannel({ kind }: Wire): boolean {
   return kind === "stdio" || kind === "custom";
 }
@@ -234,7 +234,7 @@ function makeClient(sdk: ClientModule, wire: Wire, server: McpOptions): Client {
 
 const CLIENT_INFO = { name: "haft", version: "0" };
 
-/** The capabilities that servers may use of this client; a person can always be asked, if only to find that no approver is configured. */
+/** The capabilities that are offered to servers. Elicitation always is: without an approver a question is declined. */
 function clientCapabilities({ sampling, roots }: McpOptions): ClientCapabilities {
   return {
     elicitation: { form: { applyDefaults: true }, url: {} },
@@ -244,7 +244,7 @@ function clientCapabilities({ sampling, roots }: McpOptions): ClientCapabilities
   };
 }
 
-/** The envelope that the modern era wants in every request instead of a handshake. */
+/** The `_meta` fields that the modern era requires in every request, in place of a handshake. */
 function envelopeOf(sdk: ClientModule, client: Client, server: McpOptions): JsonObject {
   const capabilities = copyJson(clientCapabilities(server)).value;
   return {

@@ -1,4 +1,4 @@
-/** One connection to one running server: requests of either era, and what they have under way. */
+/** One connection to a running server: requests of either era, and the calls in flight on it. */
 import type { Client } from "@modelcontextprotocol/client";
 import type { ProgressUpdate } from "../../core/context.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -27,7 +27,7 @@ export interface ConnectionParts {
   readonly callers: Callers;
 }
 
-/** How often one request is sent again because a person logged in for it. */
+/** How often one request is sent again after a login. */
 const MAX_LOGINS = 2;
 const RESULT_TYPES: ReadonlySet<unknown> = new Set([undefined, "complete", "input_required", "task"]);
 
@@ -35,14 +35,14 @@ export class McpConnection {
   readonly era: "legacy" | "modern";
   readonly identity: PeerIdentity;
   readonly wire: Wire;
-  /** The calls that are under way, for a question that names none. */
+  /** The calls in flight, for a question that names none. */
   readonly callers: Callers;
   readonly #client: Client;
   readonly #relay: Relay;
   readonly #sdk: ClientModule;
   #login: Login | undefined;
 
-  /** Made once the client has connected. */
+  /** Requires a client that has connected. */
   constructor({ client, relay, wire, sdk, callers }: ConnectionParts) {
     this.#client = client;
     this.#relay = relay;
@@ -62,7 +62,7 @@ export class McpConnection {
     return isJsonObject(this.identity.capabilities[capability]);
   }
 
-  /** The facts about the server in the metadata of its tools. */
+  /** Facts about the server for the metadata of its tools. */
   get origin(): JsonObject {
     const { name, version } = this.identity.serverInfo ?? {};
     const { kind, url } = this.wire;
@@ -70,9 +70,9 @@ export class McpConnection {
   }
 
   /**
-   * Sends one request. When the server wants a person to log in first, waits for that and sends it again.
+   * Sends one request. If the server requires a login first, waits for it and sends the request again.
    *
-   * @throws RpcFailure, ConnectionLost, SessionLost, or what the transport throws, by rejecting
+   * @throws RpcFailure, ConnectionLost, SessionLost, or the transport's error, as a rejection
    */
   async request(method: string, params: JsonObject, options: RequestOptions): Promise<unknown> {
     for (let login = 1; ; login++) {
@@ -85,14 +85,16 @@ export class McpConnection {
     }
   }
 
-  /** Opens a stream of change notifications; only the modern era has one. Resolves once the server agreed, with its end. */
+  /**
+   * Opens a stream of change notifications (modern era only). Resolves once the server has accepted it; `closed` resolves with the reason of its end.
+   */
   async listen(filter: ListenFilter, signal: AbortSignal): Promise<{ readonly closed: Promise<string>; close(): Promise<void> }> {
     const { resourceSubscriptions, ...lists } = filter;
     const subscribed = resourceSubscriptions === undefined ? {} : { resourceSubscriptions: [...resourceSubscriptions] };
     return await this.#client.listen({ ...lists, ...subscribed }, { signal });
   }
 
-  /** Sets a field of `_meta` of every request from now on, besides those of the era; undefined removes it. */
+  /** Sets a field of `_meta` in all further requests, in addition to those of the era; undefined removes it. */
   setMeta(key: string, value: JsonValue | undefined): void {
     const { [key]: _before, ...rest } = this.#relay.envelope ?? {};
     if (this.era === "modern") this.#relay.envelope = value === undefined ? rest : { ...rest, [key]: value };
@@ -102,7 +104,7 @@ export class McpConnection {
     await this.wire.close();
   }
 
-  /** Revision 2026-07-28: a result of a kind that is not known must not be taken for an answer. */
+  /** Refuses a result of an unknown type, which must not be read as an answer (revision 2026-07-28). */
   #checked(method: string, result: unknown): unknown {
     if (this.era === "legacy" || !isJsonObject(result) || RESULT_TYPES.has(result["resultType"])) return result;
     throw new ServerFault(
@@ -115,7 +117,7 @@ export class McpConnection {
     return this.wire.authorize !== undefined && error instanceof this.#sdk.UnauthorizedError;
   }
 
-  /** Several requests that are refused at once send a person to one page, which is given up when none of them waits any more. */
+  /** Waits for a login that several refused requests share. It is cancelled when none of them waits any more. */
   async #loggedIn(signal: AbortSignal): Promise<void> {
     const login = (this.#login ??= this.#startLogin());
     login.waiting++;
@@ -136,7 +138,7 @@ export class McpConnection {
     return { controller, done, waiting: 0 };
   }
 
-  /** A session that the server no longer knows is over for every request. */
+  /** Recognises a lost session, which ends the connection for every request. */
   #named(error: unknown): unknown {
     if (!this.#isSessionLost(error)) return refusalIn(error) ?? error;
     this.wire.lose("its session is over");
@@ -144,22 +146,22 @@ export class McpConnection {
   }
 
   #isSessionLost(error: unknown): boolean {
-    if (!(error instanceof Error) || error instanceof RpcFailure) return false; // an answer to the request, whatever status it tells of
+    if (!(error instanceof Error) || error instanceof RpcFailure) return false; // an answer to the request, whatever status it reports
     const status = statusOf(error);
-    // An answer that has the number of a request is about the call, which may have begun.
+    // an answer with the id of a request is about the call, which may have begun
     const saysWhy = /session/iu.test(error.message) && !/"id"\s*:\s*[\d"]/u.test(error.message);
-    // The older transport has its session in the address of messages; a 404 with other words, as of a proxy, is about one message.
+    // the older transport has its session in the address of messages; a 404 with other words, as of a proxy, is about one message
     if (this.wire.kind === "sse") return saysWhy ? status === 404 || status === 400 : status === 404 && WORDLESS.test(error.message);
     if (this.#relay.sessionId === undefined || !(error instanceof this.#sdk.SdkHttpError)) return false;
-    // 404 is what the specification says; servers made with the older SDK say 400 and why.
+    // the specification says 404; servers made with the older SDK answer 400 with the reason
     return status === 404 || (status === 400 && saysWhy);
   }
 }
 
-/** As the client says of an answer without a body. */
+/** Matches the client's message for an answer without a body. */
 const WORDLESS = /\(HTTP \d{3}\)(?:: (?:null)?)?$/u;
 
-/** One visit of a person to the page for logging in. */
+/** One login of a person, and the number of requests that wait for it. */
 interface Login {
   readonly controller: AbortController;
   readonly done: Promise<void>;

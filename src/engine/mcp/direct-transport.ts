@@ -1,6 +1,6 @@
 /**
- * Posts plain calls of the revision 2026-07-28 straight to the server and reads whole JSON answers. Every other answer is given to the
- * SDK's transport as if it had sent the request, and every other message is sent by it.
+ * Posts plain calls of the revision 2026-07-28 directly to the server and reads whole JSON answers. The SDK's transport reads every other answer as
+ * if it had sent the request, and sends every other message.
  */
 import type { JSONRPCMessage, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { parseExactly } from "../../core/base/exact-json.ts";
@@ -16,18 +16,20 @@ type TransportArguments = ConstructorParameters<TransportClass>;
 export interface DirectPath {
   readonly url: URL;
   readonly client: PreparedClient;
-  /** Those of the configuration, with the credentials. */
+  /** The configured headers, with the credentials. */
   readonly headers: () => readonly HttpHeader[] | Promise<readonly HttpHeader[]>;
-  /** Whether the transport gets another token when one is refused. It sends the refused request itself then, so that it is known with which token. */
+  /**
+   * Whether the transport gets another token when one is refused. It then sends the refused request itself, so that it knows which token was refused.
+   */
   readonly isRenewed: boolean;
-  /** Called with each answer's length, and with what went wrong while one was read. */
+  /** Called with the length of each answer, and with the problem if one could not be read. */
   readonly onReceived: (bytes: number, problem?: string) => void;
 }
 
 const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
 const SERVER_INFO_KEY = "io.modelcontextprotocol/serverInfo";
 const MODERN_VERSION = "2026-07-28";
-/** A name that a header carries as it is. */
+/** Matches a name that needs no encoding in a header. */
 const PLAIN_NAME = /^[\w.-]{1,256}$/u;
 const PARAMETER = /^mcp-param-/iu;
 const UTF8 = new TextDecoder();
@@ -81,7 +83,7 @@ async function posted(path: DirectPath, { body, headers }: PlainSent, options: S
   }
 }
 
-/** Undefined for an answer that is not a whole JSON text. */
+/** The body, if the answer is a whole JSON text; else undefined. */
 async function wholeText(path: DirectPath, answer: HttpResponse, options: SendOptions): Promise<string | undefined> {
   if (answer.status !== 200 || !IS_JSON.test(answer.headers.get("content-type")?.[0] ?? "")) return undefined;
   try {
@@ -94,7 +96,7 @@ async function wholeText(path: DirectPath, answer: HttpResponse, options: SendOp
   }
 }
 
-/** As the platform's fetch fails, for which the transport has words. */
+/** The error with which the platform's fetch fails, which the transport recognises. */
 function failure(what: string, cause: unknown, options: SendOptions): unknown {
   const signal = options?.requestSignal;
   return signal?.aborted === true ? signal.reason : new TypeError(what, { cause });
@@ -126,14 +128,14 @@ function plainCall(message: JSONRPCMessage, options: SendOptions): PlainSent | u
   return { id: message.id, body: JSON.stringify(message), headers };
 }
 
-/** The message that the SDK would read as it stands; undefined where it would look closer, or the message answers another request. */
+/** The message, if the SDK would accept it unchanged; undefined if the SDK would check more, or if it answers another request. */
 function plainAnswer(text: string, wanted: string | number): JSONRPCMessage | undefined {
   if (text.includes("__proto__")) return undefined;
   let message: unknown;
   try {
     message = parseExactly(text);
   } catch {
-    return undefined; // the SDK says what is wrong
+    return undefined; // the SDK reports the problem
   }
   if (!isJsonObject(message) || message["jsonrpc"] !== "2.0" || Object.keys(message).length !== 3) return undefined;
   const { id, result, error } = message;
@@ -158,7 +160,7 @@ function isPlainError(error: JsonObject): boolean {
   return Number.isSafeInteger(code) && typeof message === "string" && Object.keys(others).length === 0;
 }
 
-/** An answer whose body has been read. */
+/** An answer whose body has been read already. */
 function readAnswer({ status, url, headers }: HttpResponse, text: string): HttpResponse {
   const bytes = Buffer.from(text);
   const body = {
@@ -169,7 +171,7 @@ function readAnswer({ status, url, headers }: HttpResponse, text: string): HttpR
   return { status, url, headers, body, bytes: () => Promise.resolve(bytes), discard: () => undefined };
 }
 
-/** A client that knows the answers to some requests, by their bodies. */
+/** A client with prepared answers to some requests, by their bodies. */
 export class PreparedClient implements HttpClient {
   readonly #client: HttpClient;
   readonly #prepared = new Map<string, HttpResponse>();
@@ -178,7 +180,7 @@ export class PreparedClient implements HttpClient {
     this.#client = client;
   }
 
-  /** The next request with this body gets the answer. The returned function gives it up where no request took it. */
+  /** Answers the next request with this body by `answer`. The returned function discards the answer if no request has taken it. */
   prepare(body: string, answer: HttpResponse): () => void {
     this.#prepared.set(body, answer);
     return () => {

@@ -1,4 +1,4 @@
-/** The failures between here and a server, before they are put in the words of a call. */
+/** Failures of a connection or a server, before `callError` turns them into errors of a call. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { INTERNAL_ERROR } from "./rpc-codes.ts";
@@ -16,7 +16,7 @@ export class RpcFailure extends Error {
   }
 }
 
-/** The `error` of an answer, whatever it is. */
+/** Reads the `error` of an answer, whatever its form. */
 export function toFailure(error: unknown, options?: ErrorOptions): RpcFailure {
   const { code, message, data } = isJsonObject(error) ? error : ({} as { readonly [key: string]: JsonValue | undefined }); // nothing to read
   return new RpcFailure(
@@ -27,20 +27,20 @@ export function toFailure(error: unknown, options?: ErrorOptions): RpcFailure {
   );
 }
 
-/** The connection, or the stream of one answer, ended before the answer came. */
+/** The connection, or the stream of one answer, ended before the answer arrived. */
 export class ConnectionLost extends Error {
   override readonly name = "ConnectionLost";
 }
 
-/** The server has forgotten the session, so that it did nothing with the request. */
+/** The server has forgotten the session, so the request had no effect. */
 export class SessionLost extends Error {
   override readonly name = "SessionLost";
 }
 
-/** A failure, in `cause`, after the server had begun the work: the work may have had its effect. */
+/** A failure (in `cause`) after the server had begun the work, which may have taken effect. */
 export class WorkBegun extends Error {
   override readonly name = "WorkBegun";
 }
 
-/** Something that a server did wrong, described without its name: `it …`. */
+/** A mistake of a server. The message describes it without the server's name: `it …`. */
 export class ServerFault extends ToolError {}

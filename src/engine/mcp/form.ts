@@ -1,20 +1,20 @@
-/** The flat forms of elicitation: what may be asked in one, and what an answer must look like. */
+/** The flat forms of elicitation: which questions are allowed, and how an answer is checked. */
 import { type JsonObject, type JsonValue, copyJson, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import { compileSchema, type Validator } from "../../schema/compile-schema.ts";
 import { namesSecret } from "./secret-text.ts";
 
 const MAX_FIELDS = 100;
-/** More than a person reads, and than is worth looking for secrets in. */
+/** Maximum number of characters of a form: more than a person reads, and than is worth searching for secrets. */
 const MAX_FORM_LENGTH = 50_000;
 const SIMPLE_TYPES: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean"]);
 
 export interface Form {
   readonly schema: JsonObject;
-  /** The text of the form or of the message above it that asks for something that should not be typed into a third party's form. */
+  /** The field or message that asks for a secret, which must not be typed into a third party's form; undefined if none does. */
   readonly secret: string | undefined;
-  /** It names a secret only to warn of giving it: the person is warned as well. */
+  /** True if a secret is mentioned only in a warning: the person is then warned as well. */
   readonly isDoubtful: boolean;
-  /** Returns the content with the defaults of missing fields, or why it is not valid. */
+  /** Returns the content with defaults for missing fields, or the problem with it. */
   complete(content: JsonObject): { readonly content: JsonObject } | { readonly problem: string };
 }
 
@@ -22,7 +22,7 @@ export interface Form {
  * Reads the `requestedSchema` of a form.
  *
  * @param message the text above the form
- * @returns what is wrong with it, when it is anything but an object of simple fields
+ * @returns the form, or a description of the problem if it is not an object schema of simple fields
  */
 export function readForm(requested: unknown, message = ""): Form | string {
   if (!isJsonObject(requested) || requested["type"] !== "object") return "its form is not an object schema";
@@ -40,7 +40,7 @@ export function readForm(requested: unknown, message = ""): Form | string {
   }
 }
 
-/** Text, a number, yes or no, or a choice of some of several: SEP-1034 and SEP-1330. */
+/** Whether the field is a string, a number, a boolean, or a choice of several values: SEP-1034 and SEP-1330. */
 function isFlat(field: JsonValue): boolean {
   if (!isJsonObject(field) || Object.hasOwn(field, "$ref")) return false;
   if (SIMPLE_TYPES.has(field["type"])) return true;
@@ -50,13 +50,13 @@ function isFlat(field: JsonValue): boolean {
 
 type Field = readonly [string, JsonValue];
 
-/** Words around which a secret is mentioned and not asked for: "never share your PIN". */
+/** Matches a warning that mentions a secret without asking for it: "never share your PIN". */
 const WARNING =
   /\b(?:not|never|don't|don’t|without|no need)\b[^.!?;:\n]{0,40}\b(?:enter|type|give|share|send|paste|put|include|reveal|use|tell|ask)/iu;
-/** The keys of a field that are no text for a person. */
+/** Keys of a field whose values are not shown to a person. */
 const NOT_SAID: ReadonlySet<string> = new Set(["type", "format", "enum", "oneOf", "anyOf", "items"]);
 
-/** The texts that ask for a secret: a field by its name or by anything that it says, or the message where something can be typed at all. */
+/** Finds texts that ask for a secret: in the name or any text of a field, or in the message, if any field takes text. */
 function judged(schema: JsonObject, fields: readonly Field[], message: string): Pick<Form, "secret" | "isDoubtful"> {
   const open = fields.filter(([, field]) => takesText(field));
   const secret = open.find(([name, field]) => isSecretField(field) || namesSecret(name))?.[0];
@@ -78,7 +78,7 @@ function isSecretField(field: JsonValue): boolean {
   return textsOf(field).some((text) => namesSecret(text) && isAsked(text));
 }
 
-/** Whether a sentence that names a secret does more than warn of giving it. */
+/** Whether a text that mentions a secret does more than warn against giving it. */
 function isAsked(text: string): boolean {
   return text.split(/(?<=[.!?;:\n])/u).some((sentence) => namesSecret(sentence) && !WARNING.test(sentence)) || !WARNING.test(text);
 }

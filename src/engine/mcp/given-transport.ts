@@ -1,4 +1,4 @@
-/** A transport that the program has made, whose messages are copied and checked as those of a child process are. */
+/** Adapts a transport that the program made. Its messages are copied and checked like those of a child process. */
 import type { JSONRPCMessage, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
 import { hasMethods, wrongKind } from "../../core/check-argument.ts";
 import { parseExactly } from "../../core/base/exact-json.ts";
@@ -12,13 +12,16 @@ import type { McpTransportOptions } from "./options.ts";
 import { UNREADABLE_ANSWER } from "./rpc-codes.ts";
 import { CLOSED, type Wire } from "./wire.ts";
 
-/** A transport that does not close is left alone after this time. */
+/** How long to wait for a transport to close, in milliseconds. */
 const CLOSE_MS = 2_000;
 const NOTHING: readonly string[] = [];
-/** The transports of all connections that have not ended. */
+/** The transports of all open connections. */
 const IN_USE = new WeakSet<object>();
 
-/** @throws ToolError `invalid_argument` for what is no transport, and for that of another connection; what the function throws; the signal's reason */
+/**
+ * @throws ToolError `invalid_argument` for a value that is not a transport, or one of another connection; the error of the function; the signal's
+ * reason
+ */
 export async function givenTransport({ transport: make }: McpTransportOptions, clock: Clock, signal: AbortSignal): Promise<GivenTransport> {
   signal.throwIfAborted();
   const making = (async () => await make())();
@@ -29,7 +32,8 @@ export async function givenTransport({ transport: make }: McpTransportOptions, c
     if (IN_USE.has(made)) throw new ToolError("invalid_argument", SHARED);
     return new GivenTransport(made, clock);
   } catch (error: unknown) {
-    if (signal.aborted) making.then((late) => (IN_USE.has(late) ? undefined : late.close())).catch(() => undefined); // no one waits for it any more
+    // the transport came too late: it is closed
+    if (signal.aborted) making.then((late) => (IN_USE.has(late) ? undefined : late.close())).catch(() => undefined);
     throw error;
   }
 }
@@ -93,16 +97,16 @@ export class GivenTransport implements Transport, Wire {
     this.#inner.setProtocolVersion?.(version);
   }
 
-  /** Starts it once, however often a client does. */
+  /** Starts the inner transport once, however often a client calls it. */
   start(): Promise<void> {
     return (this.#started ??= (async () => await this.#inner.start())());
   }
 
-  /** A copy, so that neither side changes what the other one holds. */
+  /** Sends a copy, so that neither side can change the other's object. */
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
     if (this.ended !== undefined) throw new Error(this.ended);
     const copy: unknown = parseExactly(JSON.stringify(message));
-    await this.#inner.send(copy as JSONRPCMessage, options); // what was a message is one
+    await this.#inner.send(copy as JSONRPCMessage, options); // a copy of a message is a message
   }
 
   close(): Promise<void> {
@@ -127,7 +131,7 @@ export class GivenTransport implements Transport, Wire {
     else this.#lines.receive(text);
   }
 
-  /** A cycle, a BigInt, a value that nests too deep: it costs the request that it answers, and nothing else. */
+  /** Handles a message that JSON cannot express, such as one with a cycle or a BigInt: only the request that it answers fails. */
   #receiveUnwritable(message: unknown, problem: string): void {
     const id = answeredId(message);
     if (id !== undefined) this.onmessage?.({ jsonrpc: "2.0", id, error: { code: UNREADABLE_ANSWER, message: "its answer is not JSON" } });
@@ -137,7 +141,7 @@ export class GivenTransport implements Transport, Wire {
   #end(reason: string): Promise<void> {
     if (this.#ending !== undefined) return this.#ending;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#ending = promise; // before it is closed: some say so while they close
+    this.#ending = promise; // set before closing, as some transports report their end while they close
     this.ended = reason;
     IN_USE.delete(this.#inner);
     void this.#closeInner().then(resolve);
@@ -154,7 +158,7 @@ export class GivenTransport implements Transport, Wire {
   }
 }
 
-/** The id of the request that a message answers; undefined where it answers none, or cannot be read at all. */
+/** The id of the request that a message answers; undefined if it answers none, or cannot be read. */
 function answeredId(message: unknown): number | undefined {
   try {
     const id: unknown = typeof message === "object" && message !== null && !("method" in message) ? Reflect.get(message, "id") : undefined;

@@ -1,4 +1,4 @@
-/** The ways to try to a server over HTTP, in order. */
+/** Ways to connect to a server over HTTP, in the order in which they are tried. */
 import { serverUrl, type McpUrlOptions } from "./options.ts";
 
 export interface HttpWay {
@@ -6,13 +6,10 @@ export interface HttpWay {
   readonly server: McpUrlOptions;
 }
 
-/** Where servers usually are when only their host is known: the official SDKs' own examples. */
+/** Usual paths of servers, used if the url has none, from the examples of the official SDKs. */
 const USUAL_PATHS = { http: "/mcp", sse: "/sse" } as const;
 
-/**
- * Streamable HTTP, then the older transport, each at the address and, for an address without a path, at the path that servers of its
- * kind usually have.
- */
+/** Streamable HTTP, then the older transport, each at the given address and, if that has no path, at the usual path of its kind. */
 export function waysTo(server: McpUrlOptions): readonly HttpWay[] {
   const { transport = "auto", protocol } = server;
   const kinds = transport === "auto" ? (protocol === "modern" ? (["http"] as const) : (["http", "sse"] as const)) : [transport];
@@ -35,14 +32,14 @@ function addressesOf(server: McpUrlOptions, kind: HttpWay["kind"]): readonly Mcp
 }
 
 /**
- * The next way after one has failed; undefined = no other would do better. Another path is tried where the first has no MCP server,
- * the older transport where a server does not know Streamable HTTP.
+ * The next way to try after one has failed; undefined if no other can work. Another path is tried if there is no MCP server at the first, the older
+ * transport if the server does not support Streamable HTTP.
  *
- * @param status of the answer that was none of MCP; undefined when there was no answer
+ * @param status of the failed answer; undefined if there was none
  * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#backwards-compatibility
  */
 export function nextWay(ways: readonly HttpWay[], failed: HttpWay, status: number | undefined): HttpWay | undefined {
-  const isNothingThere = status === 404 || status === 405 || (failed.kind === "sse" && status === 200); // a page, and no stream of events
+  const isNothingThere = status === 404 || status === 405 || (failed.kind === "sse" && status === 200); // a page instead of an event stream
   const isOlderServer = status !== undefined && status >= 400 && status < 500 && status !== 401 && status !== 403;
   return ways.slice(ways.indexOf(failed) + 1).find(({ kind }) => (kind === failed.kind ? isNothingThere : isOlderServer));
 }

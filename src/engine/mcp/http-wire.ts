@@ -1,4 +1,4 @@
-/** The way to a server over HTTP: the official client's transports on our guarded connections. */
+/** Connects to a server over HTTP: the official client's transports on Haft's guarded HTTP client. */
 import type {
   FetchLike,
   SSEClientTransport,
@@ -36,10 +36,10 @@ export interface HttpWireOptions {
   readonly log: Log;
 }
 
-/** A server that asks to be called again at once is still given this long. */
+/** Shortest wait before reconnecting, whatever the server asks for, in milliseconds. */
 const MIN_RECONNECT_MS = 250;
 const MAX_RECONNECT_MS = 60_000;
-/** How long the end of a session may take. */
+/** How long the request that ends a session may take, in milliseconds. */
 const FAREWELL_MS = 1_000;
 
 export class HttpWire implements Wire {
@@ -116,7 +116,7 @@ export class HttpWire implements Wire {
     return this.#closing;
   }
 
-  /** Keeps the process alive, for a call may wait for it, until the wire is closed. */
+  /** Sets a timer that keeps the process alive until the wire is closed, as a call may wait for it. */
   #later(fire: () => void, delayMs: number): () => void {
     const cancel = this.#clock.timer(() => {
       this.#timers.delete(cancel);
@@ -126,19 +126,19 @@ export class HttpWire implements Wire {
     return cancel;
   }
 
-  /** Tells the server that its session has ended, when it is not the one who said so. */
+  /** Ends the session on the server, unless the connection was lost. */
   async #farewell(): Promise<void> {
     const { transport } = this;
     const close = (): Promise<void> => transport.close().catch(() => undefined);
     if (!("terminateSession" in transport) || transport.sessionId === undefined || this.ended !== CLOSED) return await close();
-    // A waiter for an answer does not wait for the farewell as well.
+    // has a time limit, as callers that wait for an answer are released only by `close()`
     const farewell = within({ clock: this.#clock, limitMs: FAREWELL_MS }, (signal) => untilAborted(transport.terminateSession(), signal));
     await farewell.catch(() => undefined);
     await close();
   }
 }
 
-/** The addresses and certificates that a server is reached by. */
+/** The private addresses that are allowed, and the certificates of the server. */
 export function clientOptions(server: McpUrlOptions): { allowPrivate: readonly string[]; verifyTls?: boolean; ca?: string } {
   const { allowPrivate = [], verifyTls, ca } = server;
   const { hostname, port, protocol } = serverUrl(server);
@@ -146,7 +146,7 @@ export function clientOptions(server: McpUrlOptions): { allowPrivate: readonly s
   return omitUndefined({ allowPrivate: isPlainAddress(hostname) ? [...allowPrivate, own] : allowPrivate, verifyTls, ca });
 }
 
-/** A host that is not a name which could lead anywhere else tomorrow. */
+/** Whether the host is `localhost` or an IP address, which no DNS change can redirect. */
 function isPlainAddress(hostname: string): boolean {
   return hostname === "localhost" || hostname.startsWith("[") || /^\d+(?:\.\d+){3}$/u.test(hostname);
 }
@@ -172,7 +172,7 @@ function makeTransport(parts: TransportParts): StreamableHTTPClientTransport | S
     fetch: withoutServerStream(fetch, url),
     reconnectionScheduler: (reconnect, delayMs) => later(reconnect, Math.min(Math.max(delayMs, MIN_RECONNECT_MS), MAX_RECONNECT_MS)),
   };
-  if (provider !== undefined && "dpop" in provider) return new sdk.StreamableHTTPClientTransport(url, options); // it signs each request
+  if (provider !== undefined && "dpop" in provider) return new sdk.StreamableHTTPClientTransport(url, options); // the provider signs each request
   return directTransport(sdk.StreamableHTTPClientTransport, directPath(parts), [url, options]);
 }
 
@@ -192,14 +192,14 @@ function directPath({ url, client, server, received, provider }: TransportParts)
   return { url, client, headers, isRenewed: true, onReceived };
 }
 
-/** The facts that were seen in a server's answers. */
+/** Counts of the answers of a server. */
 interface Received {
   bytes: number;
-  /** The last problem on the way, as text. */
+  /** The last problem with an answer, as text. */
   problem: string | undefined;
 }
 
-/** @throws ToolError, by rejecting: `rate_limited` for 429, `invalid_output` for an answer to another request; and what `fetch` throws */
+/** @throws ToolError `rate_limited` for 429, `invalid_output` for an answer to another request, and errors of `fetch`, as a rejection */
 function watchedFetch(fetch: FetchLike, received: Received, kind: HttpWire["kind"]): FetchLike {
   return async (url, init) => {
     const response = await fetch(url, init);

@@ -1,4 +1,4 @@
-/** One request with all that the server wants to know before it answers. */
+/** Sends one request and provides the input that the server asks for before it answers. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
 import { answerRequest, isAnswerable, type Answering } from "./answer-request.ts";
@@ -15,17 +15,17 @@ export interface RoundsOptions extends RequestOptions {
   readonly clock: Clock;
 }
 
-/** How often a server may ask before it answers, and how much at a time. */
+/** How often a server may ask during one request, and how many questions at a time. */
 const MAX_ROUNDS = 10;
 const MAX_QUESTIONS = 16;
-/** How long a server is left alone that only wants to be asked again. */
+/** Wait before a request is sent again that the server only postponed, in milliseconds. */
 const AGAIN_MS = 250;
 
 /**
- * Sends a request and, as often as the answer is `input_required`, sends it again with what was asked for and the server's state
- * as it was given.
+ * Sends a request. As long as the answer is `input_required`, sends it again with the responses and the server's `requestState` unchanged.
  *
- * @throws as `McpConnection.request`, `WorkBegun` around it after the first answer or question, and where a call that reported progress is said not to have begun; ToolError `execution_failed` for a server that does not stop asking
+ * @throws as `McpConnection.request`; `WorkBegun` around such an error if an answer or question came before, or if a call that reported progress
+ * claims not to have begun; ToolError `execution_failed` if the server does not stop asking
  */
 export async function requestWithInput(
   connection: McpConnection,
@@ -46,7 +46,7 @@ export async function requestWithInput(
   }
 }
 
-/** The answer, or the error that only wants a page visited. */
+/** The answer, or the error that only asks for pages to be visited. */
 async function sent(
   connection: McpConnection,
   method: string,
@@ -64,7 +64,7 @@ async function sent(
     return await connection.request(method, params, request);
   } catch (error: unknown) {
     if (error instanceof RpcFailure && error.code === URL_ELICITATION_REQUIRED) return error;
-    // Earlier requests may have had their effect, and so may one during which the server asked: only another is certain not to have begun.
+    // earlier requests may have taken effect, and so may one during which the server asked: only otherwise is it certain that nothing began
     if (round > 0 || connection.callers.hasAsked(caller)) throw new WorkBegun("the server had asked back", { cause: error });
     const contradicts = hasReported && error instanceof RpcFailure && saysNotStarted(error.data);
     throw contradicts ? new WorkBegun("the server had reported progress", { cause: error }) : error;
@@ -87,7 +87,7 @@ function wantedInput(answer: unknown): WantedInput | undefined {
   return { requests, state };
 }
 
-/** Revision 2025-11-25: an error that names pages to visit before the call is made again. */
+/** The pages that an error asks to visit before the call is made again (revision 2025-11-25). */
 function visits(answer: unknown): WantedInput | undefined {
   if (!(answer instanceof RpcFailure)) return undefined;
   const listed = isJsonObject(answer.data) ? answer.data["elicitations"] : undefined;
@@ -97,7 +97,7 @@ function visits(answer: unknown): WantedInput | undefined {
   return { requests, state: undefined };
 }
 
-/** The answers by the keys of the questions, which are put one after the other. */
+/** The answers by the keys of the questions, which are asked one after the other. */
 export async function inputResponses(
   requests: JsonObject,
   options: Pick<RoundsOptions, "answering" | "caller" | "signal">,
@@ -118,7 +118,7 @@ export async function inputResponses(
     });
     responses.push([key, response]);
   }
-  return Object.fromEntries(responses); // a key may be "__proto__"
+  return Object.fromEntries(responses);
 }
 
 function nextParams(responses: JsonObject, state: JsonValue | undefined): JsonObject {

@@ -1,4 +1,4 @@
-/** Keeps one server within reach: connects, connects again when it was lost, and repeats nothing that may have begun. */
+/** Keeps a server connected: connects, reconnects after a loss, and never repeats work that may have begun. */
 import type { EngineContext } from "../../core/engine.ts";
 import { ToolError, describeThrown, hintsOf } from "../../core/error.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
@@ -12,23 +12,23 @@ import { reopenDelayMs } from "./reopen-delay.ts";
 import { pause, within } from "../../processes/pause.ts";
 
 export interface LinkEvents extends ServerEvents {
-  /** Called with each new connection before anything else uses it; `isAgain` when there was another before. */
+  /** Called with each new connection before anything else uses it; `isAgain` is true after a reconnect. */
   onConnected(connection: McpConnection, isAgain: boolean): void;
-  /** Whether there are listeners for the messages that the server sends by itself: a process that ends is started again then without a call. */
+  /** Whether there are listeners for the server's notifications: then a process that ends is restarted without a call. */
   hasListeners(): boolean;
 }
 
 type OpenContext = Pick<EngineContext, "clock" | "log" | "toolset"> & { readonly openTimeoutMs: number };
 
-/** How long the server is left alone before the first, second and third restart. */
+/** Waits before the first, second and third restart, in milliseconds. */
 const RESTART_DELAYS_MS = [0, 250, 1_000];
-/** Where nothing is said of how long a server may take to open. */
+/** How long a server may take to open, in milliseconds, if no limit is given. */
 const DEFAULT_OPEN_TIMEOUT_MS = 10_000;
-/** Restarts are counted from zero when the last start lies this far back, or once the server has answered. */
+/** After this time since the last start, or once the server has answered, restarts are counted from zero again. */
 const FORGIVEN_MS = 60_000;
-/** A connection that lasted so long is made again at once when its server is lost. */
+/** A connection over HTTP that lasted this long is made again at once when it is lost, in milliseconds. */
 const LASTING_MS = 5_000;
-/** So often in a row is a process that did not last a minute started again without a call. */
+/** How often in a row a process that did not last a minute is restarted without a call. */
 const MAX_RECOVERIES = 8;
 
 export class ServerLink {
@@ -44,9 +44,9 @@ export class ServerLink {
   #restarts = 0;
   #startedAt = 0;
   #connectedAt = 0;
-  /** How many connections in a row did not last. */
+  /** Number of connections in a row that did not last. */
   #shortLived = 0;
-  /** The last start found that a person has to log in. */
+  /** Whether the last start failed because a person has to log in. */
   #wantsLogin = false;
   #stopRecovery: (() => void) | undefined;
 
@@ -60,12 +60,12 @@ export class ServerLink {
     return this.#name;
   }
 
-  /** The connection as it last was, perhaps lost. */
+  /** The last connection, which may be lost. */
   get connection(): McpConnection | undefined {
     return this.#connection;
   }
 
-  /** Connects for the first time. @throws ToolError `unavailable`, by rejecting */
+  /** Connects for the first time. @throws ToolError `unavailable`, as a rejection */
   async open({ clock, log, toolset, signal, openTimeoutMs = DEFAULT_OPEN_TIMEOUT_MS }: EngineContext): Promise<McpConnection> {
     this.#name = toolset;
     this.#closing = new AbortController();
@@ -81,8 +81,8 @@ export class ServerLink {
   }
 
   /**
-   * Runs `work` on a living connection, opened again if need be, and converts what it throws to errors of a call. Work whose first
-   * request found a server that has forgotten the session, and so did nothing, is run once more.
+   * Runs `work` on a live connection, reconnecting if necessary, and converts its errors to errors of a call. If the server has forgotten the
+   * session, so that the first request had no effect, `work` is run once more.
    */
   async use<T>(signal: AbortSignal, work: (connection: McpConnection) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
@@ -99,19 +99,16 @@ export class ServerLink {
   }
 
   /**
-   * Describes the failure of a call on a connection, in the words of a call and without its secrets.
+   * Converts the failure of a call on a connection to the error of the call, without secrets.
    *
-   * @param connection undefined where there was none any more
+   * @param connection undefined if there was none any more
    */
   explain(error: unknown, connection: McpConnection | undefined, signal: AbortSignal): ToolError {
     const situation = { name: this.#name, server: this.#options, signal, wire: connection?.wire };
     return redactError(callError(error, situation), this.#redact);
   }
 
-  /**
-   * Connects again to a server that was lost, without a call that waits for it: for the messages that it sends by itself. A process is started again only
-   * while there are listeners for those.
-   */
+  /** Reconnects to a lost server without a call, for its notifications. A process is restarted only while there are listeners for them. */
   recover(failures = 0): void {
     const context = this.#context;
     if (context === undefined || this.#connection?.ended === undefined || (this.#isProcess && !this.#events.hasListeners())) return;
@@ -120,7 +117,7 @@ export class ServerLink {
     this.#connecting = this.#sharedStart(context, this.#startAgain(context), failures);
   }
 
-  /** A process, or a transport of the program's own: its end is noticed, and not followed by another try unless something waits for it. */
+  /** True for a process or a transport of the program. Its end is noticed at once, and it is restarted only for a call or a listener. */
   get #isProcess(): boolean {
     return this.#options.url === undefined;
   }
@@ -140,19 +137,19 @@ export class ServerLink {
     await connecting?.then((late) => late.close()).catch(() => undefined); // its own caller gets the error
   }
 
-  /** Resolves to a living connection, opened again if need be. @throws ToolError, by rejecting */
+  /** Resolves to a live connection, reconnecting if necessary. @throws ToolError as a rejection */
   async reach(signal: AbortSignal): Promise<McpConnection> {
     const connection = this.#connection;
     if (connection !== undefined && connection.ended === undefined) return connection;
     const context = this.#context;
     if (context === undefined) throw new ToolError("unavailable", `MCP server "${this.#name}" is not open.`, { retryable: false });
     if (signal.aborted) throw cancelledMeanwhile();
-    // Callers that come meanwhile share it. One that is refused leaves the next start without a call as it is.
+    // concurrent callers share the start; if it is refused by `#restartDelay`, a scheduled recovery is not affected
     this.#connecting ??= this.#sharedStart(context, this.#restart(context, this.#restartDelay(context)));
     return await untilAborted(this.#connecting, signal, cancelledMeanwhile);
   }
 
-  /** Connects again to a process that has ended, or a server that has ended the stream that all of its messages come by. */
+  /** Reconnects, at once or later, after a process or the stream that carries all messages has ended. */
   #lost(connection: McpConnection): void {
     const context = this.#context;
     if (context === undefined || this.#connection !== connection) return;
@@ -163,8 +160,10 @@ export class ServerLink {
   }
 
   /**
-   * @param failures how often in a row it has ended at once, or could not be connected to, before this time
-   * @param reason what went wrong this time, as a sentence
+   * Schedules a reconnect without a call.
+   *
+   * @param failures how often in a row it has ended at once or could not be connected to before
+   * @param reason of this failure, as a sentence
    */
   #recoverLater({ clock, log }: OpenContext, failures: number, reason: string): void {
     this.#stopRecovery?.();
@@ -175,8 +174,8 @@ export class ServerLink {
   }
 
   /**
-   * A server that could not be connected to is tried again later: it cannot say by itself that it is back. One that wants a person to log in
-   * is not, as that person would be asked each time: the next call tries it.
+   * Shares a start between callers. If it fails, connecting is tried again later, as the server cannot report that it is back; but not if a person
+   * has to log in, who would be asked each time: then the next call tries it.
    */
   #sharedStart(context: OpenContext, start: Promise<McpConnection>, failures = 0): Promise<McpConnection> {
     this.#stopRecovery?.();
@@ -215,7 +214,7 @@ export class ServerLink {
     return connection;
   }
 
-  /** How long the next start for a call waits. @throws ToolError `unavailable` where there were too many */
+  /** The wait before the next start for a call. @throws ToolError `unavailable` after too many restarts */
   #restartDelay({ clock }: OpenContext): number {
     if (clock.now() - this.#startedAt > FORGIVEN_MS) this.#restarts = 0;
     const delayMs = RESTART_DELAYS_MS[this.#restarts];
@@ -263,7 +262,7 @@ export class ServerLink {
   }
 }
 
-/** The server did the work and answered with an error, so that it is there. */
+/** Whether the server has answered, if with an error: then it is running. */
 function isAnswer(error: unknown): boolean {
   return (
     error instanceof RpcFailure || (error instanceof ToolError && error.code === "execution_failed" && !(error instanceof ServerFault))

@@ -1,4 +1,4 @@
-/** Reads what a server sends as texts, one JSON-RPC message each, within limits: a text that is none costs the request that it answers, at most. */
+/** Reads a server's texts, one JSON-RPC message each, within limits. A text that is not a message fails at most the request that it answers. */
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
@@ -9,15 +9,15 @@ import { errorInstead, shallowList, answeredId } from "./oversize-answer.ts";
 import { INVALID_REQUEST, PARSE_ERROR, UNREADABLE_ANSWER } from "./rpc-codes.ts";
 
 export interface LineEvents {
-  /** Nothing is read any more once the server was given up. */
+  /** False once the server was given up: nothing is read any more. */
   isOpen(): boolean;
   message(message: JSONRPCMessage): void;
   problem(error: Error): void;
-  /** A text that is no message. */
+  /** Called with a text that is not a message. */
   stray(line: string): void;
   /** Sends a refusal to the server. */
   send(refusal: JSONRPCMessage): Promise<void>;
-  /** Ends the server, for the reason that is the end of a sentence. */
+  /** Ends the server. The reason is the end of a sentence. */
   giveUp(reason: string): void;
 }
 
@@ -43,12 +43,12 @@ export class MessageLines {
     }
   }
 
-  /** A line that is too long to be read, of which the beginning and the end are known. */
+  /** Handles a line that is too long to be read. `edges` has its beginning and its end. */
   oversize(edges: string): void {
     this.#refuse(edges, `it sent a line of more than ${MAX_MESSAGE_BYTES} bytes`);
   }
 
-  /** Ends the request that a line answers; ends the server where the line answers none that can be named. */
+  /** Fails the request that a line answers; ends the server if the line does not identify one. */
   #refuse(line: string, problem: string): void {
     if (!this.#events.isOpen()) return;
     const error = errorInstead(line, problem);
@@ -62,7 +62,7 @@ export class MessageLines {
     for (const each of batch) this.receive(each);
   }
 
-  /** A line that is no message ends the request that it answers, is refused where it was meant as a request, and else is a stray print. */
+  /** Handles a line that is not a message: fails the request that it answers, refuses it if it looks like a request, else reports it as stray. */
   #receiveNone(line: string): void {
     const told = unreadable(line);
     if (told === undefined) this.#events.stray(line);
@@ -70,7 +70,7 @@ export class MessageLines {
     else this.#refuseRequest(told.refusal, line);
   }
 
-  /** A server that takes no answers gets no more of them. */
+  /** Sends a refusal, unless too many are pending already, as when the server does not read them. */
   #refuseRequest(refusal: JSONRPCMessage, line: string): void {
     if (this.#refusals >= MAX_REFUSALS) return this.#events.stray(line);
     this.#refusals++;
@@ -78,7 +78,7 @@ export class MessageLines {
     this.#events.send(refusal).then(wentOut, wentOut);
   }
 
-  /** A tool whose schema nests too deep does not cost the others: the list is read without what is too deep. */
+  /** Handles a line over a limit. If one tool of a list nests too deep, the list is read without that tool's schema. */
   #receiveCostly(line: string, problem: string): void {
     const list = problem.includes("nests deeper") ? shallowList(line) : undefined;
     if (list === undefined) this.#refuse(line, problem);
@@ -88,23 +88,23 @@ export class MessageLines {
 
 const PROBE_ID = "server-discover-probe";
 
-/** The SDK numbers its requests, but for its version probe, and would take an answer to "1" for one to 1. */
+/** Whether it answers a request that was never sent: the SDK's ids are numbers, except for its version probe, and it would match "1" with 1. */
 function isMisnumbered(message: JSONRPCMessage): boolean {
   return !("method" in message) && typeof message.id === "string" && !message.id.startsWith(PROBE_ID);
 }
 
-/** So many refusals of lines may be on their way to a server. */
+/** Maximum number of refusals that are being sent to a server. */
 const MAX_REFUSALS = 100;
 const MAX_DEPTH = 256;
 const MAX_VALUES = 500_000;
 
 /**
- * The message in a line, or undefined when the line is none (a banner, a stray print, a torn message).
+ * The message in a line, or undefined if the line is not a message (a banner, other output, a torn message).
  *
- * Of repeated keys the last one counts, and an integer that would lose digits comes as a string of them:
- * refusing a whole answer for one would leave its call without any.
+ * Of repeated keys the last one is used, and an integer that would lose digits becomes a string: refusing a whole answer for one would leave its call
+ * without a result.
  *
- * @throws ToolError `too_large` for a line that nests too deep or holds too many values
+ * @throws ToolError `too_large` for a line that nests too deep or has too many values
  */
 export function parseMessage(line: string): JSONRPCMessage | undefined {
   if (!line.startsWith("{")) return undefined;
@@ -120,7 +120,7 @@ export function parseMessage(line: string): JSONRPCMessage | undefined {
 }
 
 /**
- * The messages in a line that is a batch, as a line each; none where it is another array. Of the revision 2025-03-26 only.
+ * The messages in a line that is a batch, as one line each; [] for any other array. Only in the revision 2025-03-26.
  *
  * @see https://modelcontextprotocol.io/specification/2025-03-26/basic#batching
  * @throws as `parseMessage`
@@ -142,7 +142,7 @@ function checkCost(line: string): void {
   let values = 0;
   for (let at = 0; at < line.length; at++) {
     switch (line.charCodeAt(at)) {
-      case 0x22: // a string: on to its closing quote
+      case 0x22: // a string: skips to its closing quote
         at = endOfString(line, at + 1);
         break;
       case 0x2c:
@@ -167,8 +167,8 @@ type Unreadable = { readonly ended: JSONRPCMessage } | { readonly refusal: JSONR
 const MEANT = /^\{\s*"(?:jsonrpc|id|method|result|error)"\s*:/u;
 
 /**
- * Undefined for what is not meant as a message, such as a log that is written as JSON: a server that prints what it is sent would be
- * answered for ever.
+ * Undefined for a line that is not meant as a message, such as a log line in JSON: otherwise a server that prints its input would be answered for
+ * ever.
  *
  * @see https://www.jsonrpc.org/specification#error_object
  */
@@ -189,12 +189,12 @@ function unreadable(line: string): Unreadable | undefined {
   return { refusal: asMessage({ jsonrpc: "2.0", id: isId(id) ? id : null, error }) };
 }
 
-/** Whether it was meant as a request. */
+/** Whether it has the form of a request. */
 function isRequest(message: JsonObject): boolean {
   return message["method"] !== undefined && Object.hasOwn(message, "id");
 }
 
-/** @param line the text it was read from, in which its id may be a number that cannot be kept */
+/** @param line the text of the message, in which its id may be a number with too many digits */
 function isSoundRequest({ id, method, params }: JsonObject, line: string): boolean {
   if (!isId(id) || typeof method !== "string" || ((params ?? undefined) !== undefined && !isJsonObject(params))) return false;
   if (typeof id === "number" || !/^-?\d+$/u.test(id) || !LONG_INTEGER.test(id)) return true;
@@ -206,7 +206,7 @@ function isId(id: unknown): id is string | number {
   return typeof id === "string" || Number.isSafeInteger(id);
 }
 
-/** The SDK's type knows no null for an id. */
+/** Casts a message whose id may be null, which the SDK's type does not allow. */
 function asMessage(message: JsonObject): JSONRPCMessage {
   return message as unknown as JSONRPCMessage;
 }

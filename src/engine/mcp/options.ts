@@ -1,4 +1,4 @@
-/** The options of an MCP server, its connection and its rights. */
+/** The options of an MCP server: its connection and its rights. */
 import type { AuthProvider, OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
@@ -8,21 +8,21 @@ import type { UserLogins } from "./login/user-logins.ts";
 import type { HttpClientOptions } from "../../net/http-request.ts";
 import type { ServerCommand } from "../../processes/server-command.ts";
 
-/** Which MCP server: a command to start, an address, or a transport that the program makes. */
+/** A command to start, an address, or a transport that the program makes. */
 export type McpOptions = McpCommandOptions | McpUrlOptions | McpTransportOptions;
 
-/** A server that runs as a child process and speaks over its standard input and output. */
+/** A server that runs as a child process and communicates over its standard input and output. */
 export interface McpCommandOptions extends ServerCommand, McpCommonOptions {
   readonly url?: never;
   readonly transport?: never;
 }
 
-/** A server that is reached over HTTP. */
+/** A server over HTTP. */
 export interface McpUrlOptions extends McpCommonOptions, Pick<HttpClientOptions, "verifyTls" | "ca"> {
   readonly command?: never;
   /**
-   * http or https. A name and password in it are sent as basic authentication. A private address, or `localhost`, is allowed
-   * when it is written here itself. Without a path, `/mcp` and `/sse` are tried where there is no server at `/`.
+   * http or https. A name and password in it are sent as basic authentication. A private address, or `localhost`, is allowed if it is written here
+   * itself. Without a path, `/mcp` and `/sse` are tried if there is no server at `/`.
    */
   readonly url: string | URL;
   /** `http` is Streamable HTTP, `sse` the older transport of two addresses; `auto` tries them in this order. @default "auto" */
@@ -34,20 +34,21 @@ export interface McpUrlOptions extends McpCommonOptions, Pick<HttpClientOptions,
   readonly allowPrivate?: readonly string[];
 }
 
-/** A server that is reached by a transport of the program's own, such as one that lives in the same process. */
+/** A server behind a transport of the program, such as one in the same process. */
 export interface McpTransportOptions extends McpCommonOptions {
   readonly command?: never;
   readonly url?: never;
   /**
-   * Makes a transport to the server, which is not started yet. Called for each connection: when the toolset opens, and again when a connection was lost. The
-   * transport is closed with the connection, and when opening ends before it was made. In code only: no configuration file has it.
+   * Makes a transport to the server, which is not started yet. Called for each connection: when the toolset opens, and after a connection was lost.
+   * The transport is closed with the connection, and also if opening was cancelled before it was made. In code only: a configuration file cannot have
+   * it.
    */
   readonly transport: () => McpTransport | Promise<McpTransport>;
 }
 
 /**
- * The `Transport` of the official SDK, in version 1 and 2: for example one half of `InMemoryTransport.createLinkedPair()`. Messages are copied and checked as those
- * of a child process are.
+ * The `Transport` of the official SDK, version 1 or 2: for example one half of `InMemoryTransport.createLinkedPair()`. Messages are copied and
+ * checked like those of a child process.
  */
 export interface McpTransport {
   start(): Promise<void>;
@@ -58,31 +59,31 @@ export interface McpTransport {
   onmessage?: ((message: never, extra?: never) => void) | undefined;
 }
 
-/** Options of an MCP server, however it is reached. */
+/** Options of every MCP server. */
 export interface McpCommonOptions {
-  /** Take the server's word that a tool only reads or may be repeated. @default false: its hints only add caution */
+  /** Whether the server's hints that a tool only reads or may be repeated are believed. @default false: its hints only add caution */
   readonly trustAnnotations?: boolean;
-  /** Take only these tools: names, `*` for any characters. @default all of them */
+  /** Use only these tools: names, `*` for any characters. @default all of them */
   readonly include?: readonly string[];
-  /** Leave out these tools, also where `include` names them: names, `*` for any characters. */
+  /** Leave out these tools, even if `include` matches them: names, `*` for any characters. */
   readonly exclude?: readonly string[];
   /**
-   * Replaces what follows from the server's hints: effects by tool name, `*` for any characters; the first that fits. A tool that none fits
-   * is undeclared, unless hints are believed.
+   * Effects by tool name, `*` for any characters, in place of those from the server's hints; the first match is used. A tool without a match is
+   * undeclared, unless hints are believed.
    */
   readonly effects?: Readonly<Record<string, Effects>>;
   /**
-   * New names of tools, by the names that the server gives them; `include`, `exclude` and `effects` go by those, and everything else,
-   * such as `permission`, by the new ones. A name that none of the tools taken has, or that two would have, is an error.
+   * New names of tools, by the server's names. `include`, `exclude` and `effects` use the server's names, and everything else, such as `permission`,
+   * the new ones. A name that no included tool has, or that two tools would have, is an error.
    */
   readonly rename?: Readonly<Record<string, string>>;
-  /** A longer list of tools is refused. Integer ≥ 1. @default 100_000 */
+  /** Maximum number of tools; a longer list is refused. Integer ≥ 1. @default 100_000 */
   readonly maxTools?: number;
   /** Folders or other places that the server may work in. @default none */
   readonly roots?: readonly McpRoot[];
-  /** Answers the server's requests for a model, at most 16 in one call. @default it may not ask for one */
+  /** Answers the server's sampling requests, at most 16 in one call. @default sampling is not offered */
   readonly sampling?: McpSampler;
-  /** Which era of the protocol is spoken: up to 2025-11-25, from 2026-07-28, or the newer one that the server knows. @default "auto" */
+  /** The era of the protocol: up to 2025-11-25, from 2026-07-28, or the newest that the server supports. @default "auto" */
   readonly protocol?: "auto" | "legacy" | "modern";
 }
 
@@ -99,7 +100,7 @@ export type McpSampler = (
   context: { readonly asker: string; readonly signal: AbortSignal },
 ) => JsonObject | Promise<JsonObject>;
 
-/** How a client shows an MCP server who it is. */
+/** Credentials for an MCP server. */
 export type McpAuth =
   | McpBearerAuth
   | McpBasicAuth
@@ -109,7 +110,7 @@ export type McpAuth =
   | McpUserLoginAuth
   | McpTokenExchangeAuth;
 
-/** Credentials that belong to this program, and not to a user of it. */
+/** Credentials of this program, not of one of its users. */
 export type McpOwnAuth = McpBearerAuth | McpBasicAuth | McpClientCredentialsAuth | McpPrivateKeyAuth;
 
 /** A token in the request (RFC 6750). */
@@ -132,7 +133,7 @@ export interface McpClientCredentialsAuth {
   readonly clientSecret: string;
   /** Space-separated. */
   readonly scope?: string;
-  /** The only authorization server that the secret may be sent to. @default whichever the MCP server names */
+  /** The only authorization server that the secret may be sent to. @default the one that the MCP server names */
   readonly issuer?: string;
 }
 
@@ -145,63 +146,63 @@ export interface McpPrivateKeyAuth {
   /** `ES256`, `RS256`. */
   readonly algorithm: string;
   readonly scope?: string;
-  /** The only authorization server that the assertion may be sent to. @default whichever the MCP server names */
+  /** The only authorization server that the assertion may be sent to. @default the one that the MCP server names */
   readonly issuer?: string;
 }
 
-/** OAuth 2.1 with a person, through a provider as the official client takes it. */
+/** OAuth 2.1 with a person, by a provider of the official client. */
 export interface McpOAuth {
   readonly type: "oauth";
-  /** Keeps registration, tokens and verifier; its `redirectToAuthorization` is given an http or https address and nothing else. */
+  /** Stores registration, tokens and verifier. Its `redirectToAuthorization` only gets http or https addresses. */
   readonly provider: OAuthClientProvider | AuthProvider;
   /**
-   * Waits until the person has come back from the address that `redirectToAuthorization` was given, and resolves with the query
-   * of that visit, `code` and `iss` in it. Without it a server that wants a person stays closed.
+   * Waits until the person has returned from the address that `redirectToAuthorization` got, and resolves with the query of that request, with `code`
+   * and `iss`. Without it, a server that requires a login cannot be opened.
    */
   readonly callback?: (signal: AbortSignal) => Promise<URLSearchParams>;
 }
 
 /**
- * OAuth 2.1 for each user: the principal that makes a call (`context.data.principal`, else the one person at this machine) logs in to the server once,
- * and the call has that user's token. A call without one asks its user to open a page, and ends with `permission_denied` and the address
- * of the page where that cannot be.
+ * OAuth 2.1 for each user: the principal of a call (`context.data.principal`, else the single local user) logs in to the server once, and the call is
+ * sent with that user's token. A call without a token asks its user to open a page; if it cannot ask, it ends with `permission_denied` and the
+ * address of the page.
  */
 export interface McpUserLoginAuth {
   readonly type: "user-login";
-  /** Keeps the tokens and answers the pages of logins. */
+  /** Stores the tokens and serves the pages of logins. */
   readonly logins: UserLogins;
-  /** A client that the authorization server knows. @default one that registers itself */
+  /** A client that is registered at the authorization server. @default the client registers itself */
   readonly clientId?: string;
   /**
-   * The https address of a document that describes the client, which is then its id at authorization servers that read such documents (OAuth Client ID Metadata
-   * Document); at others it registers itself. Not with `clientId`. The pages of `logins` have such a document at `/upstreams/client.json` where their origin is
-   * https, which is used for logins on these pages alone. @default none
+   * The https address of a document that describes the client. At authorization servers that read such documents (OAuth Client ID Metadata Document)
+   * it is the client's id; at others the client registers itself. Not with `clientId`. If the pages of `logins` are at an https origin, they serve
+   * such a document at `/upstreams/client.json`, which is used for logins on these pages only. @default none
    */
   readonly clientMetadataUrl?: string;
-  /** Needs `issuer`. */
+  /** Requires `issuer`. */
   readonly clientSecret?: string;
-  /** Space-separated. @default what the server asks for */
+  /** Space-separated. @default the scope that the server asks for */
   readonly scope?: string;
-  /** The only authorization server that users are sent to. @default whichever the MCP server names */
+  /** The only authorization server that users are sent to. @default the one that the MCP server names */
   readonly issuer?: string;
-  /** Lists the tools. Without it they are those that are listed to a user who is logged in, and before that a tool `login`. */
+  /** Credentials for listing the tools. Without them, the tools are those that a logged-in user gets, and before the first login a tool `login`. */
   readonly listWith?: McpOwnAuth;
 }
 
-/** OAuth 2.1 for each user without a login: a token that is known here is exchanged for one of the server (RFC 8693). */
+/** OAuth 2.1 for each user without a login: a token of the user is exchanged for one of the server (RFC 8693). */
 export interface McpTokenExchangeAuth {
   readonly type: "token-exchange";
   /** The only authorization server that is asked. */
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** Space-separated. @default what the server asks for */
+  /** Space-separated. @default the scope that the server asks for */
   readonly scope?: string;
-  /** The token of a user that is exchanged; called whenever a new one is needed. Throwing or rejecting ends the call. */
+  /** Returns the token of a user to exchange; called whenever a new one is needed. Throwing or rejecting ends the call. */
   readonly subjectToken: (user: string) => string | Promise<string>;
   /** @default "urn:ietf:params:oauth:token-type:access_token" */
   readonly subjectTokenType?: string;
-  /** Lists the tools. */
+  /** Credentials for listing the tools. */
   readonly listWith: McpOwnAuth;
 }
 
@@ -228,7 +229,7 @@ export const MCP_OPTIONS: OptionNames<McpOptions> = {
   protocol: true,
 };
 
-/** The address, still with what is secret in it. */
+/** The address, including any name and password in it. */
 export function serverUrl(options: McpUrlOptions): URL {
   const text = String(options.url);
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -237,7 +238,7 @@ export function serverUrl(options: McpUrlOptions): URL {
   return url;
 }
 
-/** A name or password of an address as it is meant: where what follows a `%` is no code, as it stands. */
+/** Decodes a name or password of an address; returned unchanged if a `%` in it is not an escape. */
 export function decoded(part: string): string {
   try {
     return decodeURIComponent(part);
@@ -246,14 +247,14 @@ export function decoded(part: string): string {
   }
 }
 
-/** The address of a server that may be shown: without a name, password, query or fragment. */
+/** The address of a server for messages: without a name, password, query or fragment. */
 export function shownUrl(url: URL): string {
   return url.origin + url.pathname;
 }
 
 const SECRET_NAME = /token|secret|password|passwd|pwd|credential|auth|(?:^|[-_])(?:api)?[-_]?key$|apikey/iu;
 
-/** Everything that must not be said about a server, by the name that is said instead. */
+/** The secrets of a server, by the text that replaces each in messages. */
 export function secretsOf(options: McpOptions): Readonly<Record<string, string>> {
   const secrets: Record<string, string> = {};
   const keep = (name: string, value: unknown): void => {
@@ -304,7 +305,7 @@ function keepAuth(auth: McpAuth | undefined, keep: (name: string, value: unknown
   keepAuth(auth.listWith, keep);
 }
 
-/** The values of `--token=…`, `--api-key …`, `API_TOKEN=…`, and passwords in addresses. */
+/** Collects the values of `--token=…`, `--api-key …`, `API_TOKEN=…`, and passwords in addresses. */
 function secretArguments(args: readonly string[], keep: (name: string, value: unknown) => void): void {
   for (const [index, argument] of args.entries()) {
     const [, option = "", value] = /^-{0,2}([\w.-]+)(?:=(.*))?$/su.exec(argument) ?? [];

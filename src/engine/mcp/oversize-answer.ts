@@ -1,30 +1,30 @@
-/** Turns an answer that is too large or too deep to be read into the end of its request, and not of the server. */
+/** Makes an answer that is too large or nests too deep fail its request, and not the whole server. */
 import { parseExactly } from "../../core/base/exact-json.ts";
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { EDGE_LENGTH } from "../../processes/line-reader.ts";
 import { ANSWER_TOO_LARGE } from "./rpc-codes.ts";
 
-/** With the levels of the message around it, a tool that nests no deeper is within the limit of all messages. */
+/** Maximum depth of a tool. With the levels of the message around it, it stays within the limit of all messages. */
 const MAX_TOOL_DEPTH = 250;
 
-/** The error that takes the place of the answer to a request; undefined where the line answers none that can be named. */
+/** The error in place of the answer to a request; undefined if the line does not identify a request that it answers. */
 export function errorInstead(line: string, problem: string): JSONRPCMessage | undefined {
   const id = answeredId(line.slice(0, EDGE_LENGTH), line.slice(-EDGE_LENGTH));
   return id === undefined ? undefined : { jsonrpc: "2.0", id, error: { code: ANSWER_TOO_LARGE, message: problem } };
 }
 
-/** A list of tools with those that nest too deep made unusable; undefined for every other line. */
+/** A list of tools in which those that nest too deep are unusable; undefined for any other line. */
 export function shallowList(line: string): JSONRPCMessage | undefined {
   let message: unknown;
   try {
-    message = parseExactly(line); // parseJson refuses what is too deep; this parser does not recurse
+    message = parseExactly(line); // parseJson refuses deep nesting; this parser does not recurse
   } catch {
     return undefined;
   }
   const result = isJsonObject(message) ? message["result"] : undefined;
   if (!isJsonObject(message) || !isJsonObject(result) || !isJsonArray(result["tools"])) return undefined;
-  let isOther = true; // something else in the message may be too deep
+  let isOther = true; // another part of the message may nest too deep
   const tools = result["tools"].map((tool) => {
     if (!isJsonObject(tool) || !nestsDeeper(tool, MAX_TOOL_DEPTH)) return tool;
     isOther = false;
@@ -34,13 +34,13 @@ export function shallowList(line: string): JSONRPCMessage | undefined {
   return { ...message, result: { ...result, tools } } as unknown as JSONRPCMessage; // the SDK checks every field that it uses
 }
 
-/** With a schema that is none, so that the registry puts the tool aside and says why. */
+/** The tool with an invalid schema, so that the registry disables it and reports why. */
 function unusable({ name, description }: JsonObject): JsonObject {
   const told = { ...(name === undefined ? {} : { name }), ...(typeof description === "string" ? { description } : {}) };
   return { ...told, inputSchema: { type: "object", $ref: `#/nests-deeper-than-${MAX_TOOL_DEPTH}-levels` } };
 }
 
-/** Level by level, without recursion. */
+/** Goes level by level, without recursion. */
 function nestsDeeper(root: JsonObject, depth: number): boolean {
   let level: readonly (JsonObject | readonly JsonValue[])[] = [root];
   for (let left = depth; level.length > 0; left--) {
@@ -57,22 +57,22 @@ function isContainer(value: JsonValue): value is JsonObject | readonly JsonValue
 const MEMBER = /\s*"((?:[^"\\]|\\.)*)"\s*:\s*(?:(-?\d+)(?=\s*[,}])|("(?:[^"\\]|\\.)*")|(true|false|null)|([[{]))\s*,?/uy;
 const ID_LAST = /[}\]]\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?,\s*"id"\s*:\s*(\d{1,15})\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$/u;
 
-/** The id of the request that a line is, by the members before its first array or object, or behind its last. */
+/** The id of the request that a line is, read from the members before its first array or object, or after its last. */
 export function requestId(edges: string): number | string | undefined {
   const id = /(?:^\s*\{|[,}\]])\s*"id"\s*:\s*(\d{1,15}|"[^"\\]{1,100}")\s*[,}]/u.exec(edges)?.[1];
   if (id === undefined) return undefined;
   return id.startsWith('"') ? id.slice(1, -1) : Number(id);
 }
 
-/** The number of the request that a line answers, by the members before its first array or object, or behind its last. */
+/** The id of the request that a line answers, read from the members before its first array or object, or after its last. */
 export function answeredId(head: string, tail: string): number | undefined {
   const start = /^\s*\{/u.exec(head);
   if (start === null) return undefined;
   MEMBER.lastIndex = start[0].length;
-  let id: string | null | undefined; // null for one that is not a number
+  let id: string | null | undefined; // null for an id that is not a number
   for (let member = MEMBER.exec(head); member !== null; member = MEMBER.exec(head)) {
     const [, key, number, , , opened] = member;
-    if (key === "method" || key === "params") return undefined; // a request, which may have the number of one of ours
+    if (key === "method" || key === "params") return undefined; // a request of the server, whose id may equal one of ours
     if (key === "id") id = number ?? null;
     if (opened !== undefined) break;
   }

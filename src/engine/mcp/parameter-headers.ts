@@ -18,10 +18,10 @@ const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/u;
 const PRIMITIVE: ReadonlySet<unknown> = new Set(["string", "integer", "boolean"]);
 const MAX_DEPTH = 64;
 
-/** Keywords whose value is data, in which the annotation means nothing. */
+/** Keywords whose value is data, in which the annotation has no meaning. */
 const DATA: ReadonlySet<string> = new Set(["const", "default", "enum", "example", "examples"]);
 
-/** Whether arguments are repeated in headers on this way to a server. */
+/** Whether arguments are repeated in headers on this connection. */
 export function sendsParameterHeaders({ era, wire }: McpConnection): boolean {
   return era === "modern" && wire.kind === "http";
 }
@@ -29,8 +29,8 @@ export function sendsParameterHeaders({ era, wire }: McpConnection): boolean {
 /**
  * The headers that a schema declares.
  *
- * @returns why the tool may not be offered, when one of them is illegal: a bad or repeated name, a field that is not text, a
- * whole number or a yes or no, or a place that no path of properties leads to
+ * @returns a message if one of them is invalid and the tool may not be offered: a bad or repeated name, a field that is not a string, an integer or a
+ * boolean, or a place that cannot be reached through `properties` alone
  */
 export function parameterHeaders(inputSchema: unknown): readonly ParameterHeader[] | string {
   const found = new Map<string, ParameterHeader>();
@@ -74,7 +74,7 @@ function illegal(path: readonly string[], problem: string): ToolError {
   return new ToolError("invalid_schema", `${path.length === 0 ? "its schema" : JSON.stringify(path.join("."))}: ${problem}`);
 }
 
-/** `Mcp-Param-…` for each argument that is there and can be written. */
+/** Makes `Mcp-Param-…` headers of the arguments that are given and can be written. */
 export function writeParameterHeaders(headers: readonly ParameterHeader[], input: JsonObject): Readonly<Record<string, string>> {
   const written: Record<string, string> = {};
   for (const { name, path } of headers) {
@@ -99,7 +99,7 @@ function textOf(value: JsonValue | undefined): string | undefined {
   return undefined;
 }
 
-/** Whether a text arrives as it was sent: printable ASCII without space around it, and not like the other way of writing. */
+/** Whether a text can be sent unencoded: printable ASCII without white space around it, and not in the form of an encoded text. */
 function isPlain(text: string): boolean {
   return /^[\u0021-\u007e](?:[\t\u0020-\u007e]*[\u0021-\u007e])?$/u.test(text) && !/^=\?base64\?.*\?=$/u.test(text);
 }

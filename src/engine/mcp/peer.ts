@@ -1,18 +1,18 @@
-/** The features of a connected MCP server besides its tools, for a gateway that passes them on: JSON in, JSON out. */
+/** The features of a connected MCP server besides its tools, for a gateway that passes them on as JSON. */
 import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import type { Engine } from "../../core/engine.ts";
 import { ToolError, type ToolErrorOptions } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 
-/** Options of a connection to an MCP server that is used without tools. */
+/** Options of a request to an MCP server that is not a tool call. */
 export interface PeerOptions {
   readonly signal: AbortSignal;
-  /** Puts what the server asks while it answers to a person; see `ToolContext.ask`. @default every question is declined */
+  /** Asks a person the server's questions; see `ToolContext.ask`. @default every question is declined */
   readonly ask?: (question: Question, asker: string) => Promise<QuestionAnswer>;
 }
 
-/** Something a server said without being asked. */
+/** A notification of a server. */
 export interface PeerNotification {
   readonly method:
     | "notifications/message"
@@ -20,36 +20,36 @@ export interface PeerNotification {
     | "notifications/resources/list_changed"
     | "notifications/resources/updated"
     | "notifications/tools/list_changed";
-  /** As the server sent it, without `_meta` of the transport's own. */
+  /** As the server sent it, without the transport's own `_meta`. */
   readonly params: JsonObject;
 }
 
 /** The identity and the capabilities that the server declares. */
 export interface PeerIdentity {
-  /** The revision of the protocol that was agreed on: `2025-11-25`, `2026-07-28`. */
+  /** The negotiated revision of the protocol: `2025-11-25`, `2026-07-28`. */
   readonly protocolVersion: string;
-  /** Its capabilities as it declared them: `{ resources: { subscribe: true } }`. */
+  /** The capabilities as declared: `{ resources: { subscribe: true } }`. */
   readonly capabilities: JsonObject;
-  /** Its own claim. */
+  /** Name and version as the server claims them. */
   readonly serverInfo: JsonObject | undefined;
-  /** How it wants to be used, as it wrote it: untrusted text. */
+  /** The server's instructions for its use: untrusted text. */
   readonly instructions: string | undefined;
 }
 
 /**
- * One MCP server, whichever era and transport it speaks.
+ * One MCP server, of either era and over any transport.
  *
- * Every method sends one request of the protocol, with `params` as they are, and resolves with the server's result object as it
- * is, less `resultType` and the transport's own `_meta`: the caller interprets the result. Questions that come back
- * (`input_required`, elicitation) go to `options.ask` and are not seen here. Lists are pages, as the server cuts them.
+ * Every method sends one request of the protocol with the given `params`, and resolves with the server's result object without `resultType` and the
+ * transport's own `_meta`; the caller interprets it. Questions of the server (`input_required`, elicitation) go to `options.ask`. Lists are returned
+ * page by page.
  *
- * @throws PeerError, by rejecting, for a JSON-RPC error of the server; `ToolError` `unavailable` when it is not open or does not
- * offer such a thing, `network_error` when the connection was lost, `cancelled` when the signal aborts
+ * @throws PeerError for a JSON-RPC error of the server; `ToolError` `unavailable` if it is not open or lacks the capability, `network_error` if the
+ * connection was lost, `cancelled` if the signal aborts; all as rejections
  */
 export interface McpPeer {
   /** The toolset's name, "" before `open`. */
   readonly name: string;
-  /** Undefined while the engine is not open. It stays while a lost server is being started again. */
+  /** Undefined while the engine is not open. Kept while a lost server is being restarted. */
   readonly identity: PeerIdentity | undefined;
   /** `{ cursor? }` → `{ resources, nextCursor? }` */
   listResources(params: JsonObject, options: PeerOptions): Promise<JsonObject>;
@@ -57,7 +57,7 @@ export interface McpPeer {
   listResourceTemplates(params: JsonObject, options: PeerOptions): Promise<JsonObject>;
   /** `{ uri }` → `{ contents }` */
   readResource(params: JsonObject, options: PeerOptions): Promise<JsonObject>;
-  /** `{ uri }` → `{}`: `notifications/resources/updated` for it come from now on, in both eras, and after a reconnection too. */
+  /** `{ uri }` → `{}`: from then on its `notifications/resources/updated` are passed on, in both eras, and also after a reconnect. */
   subscribe(params: JsonObject, options: PeerOptions): Promise<JsonObject>;
   /** `{ uri }` → `{}` */
   unsubscribe(params: JsonObject, options: PeerOptions): Promise<JsonObject>;
@@ -67,13 +67,13 @@ export interface McpPeer {
   getPrompt(params: JsonObject, options: PeerOptions): Promise<JsonObject>;
   /** `{ ref, argument, context? }` → `{ completion }` */
   complete(params: JsonObject, options: PeerOptions): Promise<JsonObject>;
-  /** `{ level }` → `{}`: what the server logs from then on comes as `notifications/message`. */
+  /** `{ level }` → `{}`: from then on log messages of the server are passed on as `notifications/message`. */
   setLogLevel(params: JsonObject, options: PeerOptions): Promise<JsonObject>;
   /** Calls `listener` for each notification, in order; the returned function ends that. A listener that throws is logged and stays. */
   onNotification(listener: (notification: PeerNotification) => void): () => void;
 }
 
-/** A JSON-RPC error as the server answered it, besides the error that Haft makes of it. */
+/** A JSON-RPC error of the server, with the ToolError that Haft makes of it. */
 export class PeerError extends ToolError {
   readonly rpcCode: number;
   readonly rpcMessage: string;
@@ -93,10 +93,10 @@ export interface RpcError {
   readonly rpcData?: JsonValue | undefined;
 }
 
-/** Where an engine, or an engine around one, keeps its peer: `mcpPeerOf` looks here. */
+/** The key under which an engine, or a wrapper around one, has its peer; read by `mcpPeerOf`. */
 export const MCP_PEER: unique symbol = Symbol("haft.mcp-peer");
 
-/** The server behind an engine, or undefined for an engine that is no MCP client. */
+/** The peer of an engine's server; undefined for an engine that is not an MCP client. */
 export function mcpPeerOf(engine: Engine): McpPeer | undefined {
   return hasPeer(engine) ? engine[MCP_PEER] : undefined;
 }

@@ -1,9 +1,9 @@
-/** The token with which a refused request was sent: a later one may have been got before the refusal comes. */
+/** The tokens of refused requests, by response. A newer token may have been obtained before the refusal arrives. */
 import type { FetchLike } from "@modelcontextprotocol/client";
 
 const REFUSED = new WeakMap<Response, string>();
 
-/** A `fetch` whose refusals (HTTP 401) `refusedToken` knows. */
+/** A `fetch` that records the token of each refused request (HTTP 401) for `refusedToken`. */
 export function withRefusedTokens(fetch: FetchLike): FetchLike {
   return async (url, init) => {
     const response = await fetch(url, init);
@@ -14,7 +14,7 @@ export function withRefusedTokens(fetch: FetchLike): FetchLike {
   };
 }
 
-/** Undefined for a request that was sent without a token, and for one that another `fetch` sent. */
+/** The token of a refused request; undefined if it had none, or was sent by another `fetch`. */
 export function refusedToken(response: Response): string | undefined {
   return REFUSED.get(response);
 }

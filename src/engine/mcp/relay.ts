@@ -14,27 +14,27 @@ export interface RelayRequest {
   readonly method: string;
   readonly params: JsonObject;
   readonly signal: AbortSignal;
-  /** Besides those of the protocol; only over HTTP. */
+  /** Sent in addition to those of the protocol; only over HTTP. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly onProgress?: (update: ProgressUpdate) => void;
 }
 
 export interface RelayEvents {
   onNotification(method: string, params: JsonObject): void;
-  /** Answers a request of the server; undefined leaves it to the client. Rejecting with `RpcFailure` chooses the error. */
+  /** Answers a request of the server; undefined if the client is to answer it. Rejecting with `RpcFailure` chooses the error. */
   onRequest(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> | undefined;
   /** Logs a message that was dropped. */
   onDropped(what: string): void;
 }
 
-/** As many answers to requests of the server may be on their way to it. A server that takes none of them does not get the others. */
+/** Maximum number of answers being sent to a server. Further ones are dropped, as the server is not reading them. */
 const MAX_UNTAKEN = 1_000;
-/** So many streams whose answer has come may be open: those that the server ends at once can be used for the next request. */
+/** Maximum number of streams left open after their answer: the connection of a stream that the server ends at once can be reused. */
 const MAX_ANSWERED = 32;
 const ANSWERED = new ConnectionLost("its answer has come");
-/** So many requests of a server, such as questions to a person, are answered at a time; the next is refused. */
+/** Maximum number of requests of a server, such as questions to a person, that are answered at a time; further ones are refused. */
 const MAX_ASKED = 64;
-/** JSON-RPC leaves this code to implementations. */
+/** A code that JSON-RPC leaves to implementations. */
 const TOO_MANY = -32_000;
 
 interface Waiting {
@@ -49,19 +49,19 @@ export class Relay implements Transport {
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
   readonly hasPerRequestStream: boolean;
-  /** Put around the params of everything that is sent from here, once the version is known: what the modern era wants to see. */
+  /** Added to `_meta` of everything that is sent from here, once the version is known: the modern era requires it. */
   envelope: JsonObject | undefined;
-  /** The client has not yet agreed on a version with the server. */
+  /** Whether the client is still negotiating the version with the server. */
   isOpening = true;
 
   readonly #inner: Transport;
   readonly #events: RelayEvents;
   readonly #waiting = new Map<number, Waiting>();
-  /** The streams of answers that have come, the oldest first: a server should end them, and some do not. */
+  /** The streams whose answer has arrived, the oldest first: a server should end them, but some do not. */
   readonly #answered = new Set<AbortController>();
   readonly #answering = new Map<string | number, AbortController>();
   #untaken = 0;
-  /** The client itself numbers from 0 and sends no more than one request that it numbers. */
+  /** The client counts from 0, and sends at most one request with an id of its own. */
   #nextId = 1;
 
   constructor(inner: Transport, events: RelayEvents) {
@@ -88,7 +88,7 @@ export class Relay implements Transport {
     return this.#inner.start();
   }
 
-  /** Resolves as well for an answer that is dropped because too many others were not taken. */
+  /** Sends a message of the client. Also resolves for an answer that is dropped because too many are pending. */
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
     if ("method" in message) return await this.#inner.send(message, options);
     if (this.#untaken >= MAX_UNTAKEN) return this.#events.onDropped("an answer to a request of the server, which takes no answers");
@@ -105,9 +105,9 @@ export class Relay implements Transport {
   }
 
   /**
-   * Sends one request; it is on its way when this returns. An abort ends the wait at once and tells the server.
+   * Sends one request; it has been sent when this returns. An abort ends the wait at once and notifies the server.
    *
-   * @throws RpcFailure, by rejecting, for an error that the server answered; `ConnectionLost`; what the transport throws
+   * @throws RpcFailure for an error that the server answered; `ConnectionLost`; errors of the transport; all as rejections
    */
   request(request: RelayRequest): Promise<unknown> {
     const { method, signal } = request;
@@ -147,7 +147,7 @@ export class Relay implements Transport {
     return { ...params, _meta: { ...this.envelope, ...own, ...(onProgress === undefined ? {} : { progressToken: id }) } };
   }
 
-  /** Tells the server. The modern era takes the end of the stream for a cancellation; the older one needs a notification first. */
+  /** Notifies the server. In the modern era, ending the stream is the cancellation; the legacy era needs a notification first. */
   #cancel(id: number, stream: AbortController | undefined, reason: unknown): void {
     if (stream !== undefined && this.envelope !== undefined) return stream.abort(reason);
     const meta = this.envelope === undefined ? {} : { _meta: { ...this.envelope } };
@@ -209,7 +209,7 @@ export class Relay implements Transport {
     if (message.method === "notifications/cancelled" && (typeof requestId === "string" || typeof requestId === "number")) {
       this.#answering.get(requestId)?.abort();
     }
-    // The client follows the streams that it has opened; nothing else concerns it.
+    // the client follows the streams that it has opened, and no other notifications
     if (/^notifications\/(?:cancelled|subscriptions\/)/u.test(message.method)) this.onmessage?.(message);
     else this.#events.onNotification(message.method, params);
   }
@@ -230,7 +230,7 @@ export class Relay implements Transport {
     const controller = new AbortController();
     const { params: given, ...bare } = message;
     const params = isJsonObject(given) ? given : {}; // some servers send null
-    // The modern era has no requests of a server; its client drops what comes all the same.
+    // the modern era has no requests of a server: the client drops them
     const answer = this.envelope === undefined ? this.#events.onRequest(message.method, params, controller.signal) : undefined;
     if (answer === undefined) return this.onmessage?.(given === null ? bare : message);
     this.#answering.set(id, controller);
@@ -247,7 +247,7 @@ export class Relay implements Transport {
   }
 
   #refusalOf(id: string | number): JSONRPCMessage | undefined {
-    // The answer to a second one would be taken for that of the first.
+    // the answer to a second request of this id would be taken for that to the first
     if (this.#answering.has(id))
       return refuse(null, INVALID_REQUEST, `The id ${JSON.stringify(id)} is that of a request that is being answered.`);
     if (this.#answering.size < MAX_ASKED) return undefined;
@@ -259,17 +259,17 @@ export class Relay implements Transport {
   }
 }
 
-/** The answer in JSON-RPC, whose `id` is null where that of the request cannot be used. The SDK's type knows no null. */
+/** An error response. Its `id` is null if the request's cannot be used, which the SDK's type does not allow. */
 function refuse(id: string | number | null, code: number, message: string): JSONRPCMessage {
   return { jsonrpc: "2.0", id, error: { code, message } } as JSONRPCMessage;
 }
 
-/** A relay that the SDK takes for a stdio transport when it negotiates the protocol's version. */
+/** A relay that the SDK treats as a stdio transport when it negotiates the version. */
 export class StdioRelay extends Relay {
   readonly stderr = null;
   readonly pid = null;
 
-  /** The SDK closes what it cannot agree with, but the process may be asked again: until then its end is up to its opener. */
+  /** Does nothing while opening: the SDK closes after a failed negotiation, but the process may be asked again, so its opener closes it. */
   override close(): Promise<void> {
     return this.isOpening ? Promise.resolve() : super.close();
   }

@@ -1,11 +1,11 @@
-/** Notices that a text asks for a secret, however the word for it is written: in other letters, with others between, in another language. */
+/** Detects that a text asks for a secret, however it is written: with look-alike letters, with characters in between, in many languages. */
 import { LOOK_ALIKES, SHAPELESS } from "../../core/base/look-alikes.ts";
 import { COUNTING, LONG_WORDS, PHRASES, PINNING_AFTER, PINNING_BEFORE, SHORT_WORDS } from "./secret-words.ts";
 
-/** Longer texts are looked at no further. */
+/** Maximum number of characters of a text that are examined. */
 const MAX_LENGTH = 20_000;
 
-/** Beyond the letters that names are compared by: small capitals, letters that read alike in running text, digits and signs for letters. */
+/** Look-alikes in addition to those for comparing names: small capitals, letters that read alike in running text, digits and signs for letters. */
 const MORE_LOOK_ALIKES: ReadonlyMap<string, string> = new Map(
   [
     "кk тt мm вb нh гr зe ьb яr σo εe κk τt ωw ηn βb γy", // as they are read in a Latin word
@@ -13,11 +13,11 @@ const MORE_LOOK_ALIKES: ReadonlyMap<string, string> = new Map(
     "ᴀa ʙb ᴄc ᴅd ᴇe ꜰf ɢg ʜh ɪi ᴊj ᴋk ᴍm ɴn ᴏo ᴘp ʀr ꜱs ᴛt ᴜu ᴠv ᴡw ʏy ᴢz", // small capitals
     "Ꭺa Ᏼb Ꮯc Ꭰd Ꭼe Ꮋh Ꭻj Ꮶk Ꮮi Ꮇm Ꮲp Ꭱr Ꮪs Ꭲt Ꮩv Ꮃw Ꮓz", // Cherokee
     "0o 1i 3e 4a 5s 7t @a $s !i |i €e £i ¢c", // digits and signs
-    "li", // the letter that 1, I and | are taken for
+    "li", // the letter for which 1, I and | are taken
   ].flatMap((line) => line.split(" ").map((pair) => [String.fromCodePoint(pair.codePointAt(0) ?? 0), pair.slice(1)] as const)),
 );
 
-/** Letters in squares and circles, and of flags, which no normalisation maps: where each alphabet begins. */
+/** The first code points of boxed, circled and flag letters, which no normalisation maps. */
 const BOXED_ALPHABETS = [0x1f130, 0x1f150, 0x1f170, 0x1f1e6];
 const BIDIRECTIONAL = /[\u202a-\u202e\u2066-\u2069\u200e\u200f]/u;
 
@@ -38,11 +38,11 @@ export function namesSecret(text: string): boolean {
   const start = text.slice(0, MAX_LENGTH);
   const read = latinized(start);
   if (isNamed(read) || isNamed(read.replaceAll(INNER_CAPITAL, " "))) return true;
-  // shown from right to left it may read otherwise
+  // shown from right to left, it may read differently
   return BIDIRECTIONAL.test(start) && isNamed(Array.from(read).reverse().join(""));
 }
 
-/** Where the next word of `accessToken` and of `APIKey` begins. */
+/** Matches before the next word in `accessToken` and `APIKey`. */
 const INNER_CAPITAL = /(?<=\p{Ll}|\d)(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})/gu;
 
 function isNamed(read: string): boolean {
@@ -62,7 +62,7 @@ function isSecretWord(word: string, index: number, words: readonly string[]): bo
   return word !== TOKEN || !words.some((other) => COUNT_WORDS.has(other));
 }
 
-/** Words that were written with something between their letters: `p.a.s.s`. */
+/** Words whose letters were written separately: `p.a.s.s`. */
 function spelledOut(words: readonly string[]): readonly string[] {
   const runs: string[] = [];
   let run = "";
@@ -81,7 +81,7 @@ function holdsWord(run: string): boolean {
   return RUNS.some((word) => run.includes(word));
 }
 
-/** The words of a text, each folded, and without the "s" of a plural. */
+/** The words of a text, each folded, without the "s" of a plural. */
 function wordsOf(text: string): readonly string[] {
   return folded(text)
     .split(/[^\p{L}\p{N}]+/u)
@@ -89,11 +89,11 @@ function wordsOf(text: string): readonly string[] {
     .map((word) => (word.length > 3 && word.endsWith("s") && !word.endsWith("ss") ? word.slice(0, -1) : word));
 }
 
-/** In small letters, with what looks alike as one letter. */
+/** The text in lower case, with each group of look-alikes as one letter. */
 function folded(text: string): string {
   let plain = "";
   for (const character of latinized(text).toLowerCase()) {
-    const latin = LOOK_ALIKES.get(character) ?? character; // some look alike as small letters only
+    const latin = LOOK_ALIKES.get(character) ?? character; // some look alike in lower case only
     plain += MORE_LOOK_ALIKES.get(latin) ?? latin;
   }
   return asOneLetter(plain);
@@ -103,7 +103,7 @@ function asOneLetter(text: string): string {
   return text.replaceAll("rn", "m").replaceAll("vv", "w");
 }
 
-/** The text as a person reads it: without accents and invisible characters, and in Latin letters where it looks like them. */
+/** The text as a person reads it: without accents and invisible characters, and with look-alikes as Latin letters. */
 function latinized(text: string): string {
   let read = "";
   for (const character of text

@@ -1,4 +1,4 @@
-/** The words for secrets, in the languages that most people speak. Compared without accents, case and look-alike letters. */
+/** Words for secrets in the most common languages, compared without accents, case and look-alike letters. */
 
 const listed = (text: string): readonly string[] =>
   text
@@ -6,7 +6,7 @@ const listed = (text: string): readonly string[] =>
     .map((word) => word.trim())
     .filter((word) => word !== "");
 
-/** Distinctive enough to be found inside of longer words, and in languages that put no spaces between words. */
+/** Words distinctive enough to be found inside longer words, and in languages without spaces between words. */
 export const LONG_WORDS: readonly string[] = listed(`
   password|passwort|passcode|passphrase|passwd|paswoord|wachtwoord|kennwort|contraseña|contrasenya|lösenord|passord|adgangskode|kodeord|salasana|
   mnemonic|zugangsdaten|anmeldedaten|credential|credencial|credenziali|geheimzahl|geheimnummer|kreditkarte|creditcard|cardnumber|kartennummer|
@@ -23,14 +23,14 @@ export const LONG_WORDS: readonly string[] = listed(`
   mật khẩu|kata sandi|kata laluan
 `);
 
-/** Only as words of their own. */
+/** Words that count only as whole words. */
 export const SHORT_WORDS: readonly string[] = listed(`
   pwd|pswd|psw|pass|pin|pincode|pinnummer|otp|totp|cvv|cvc|cvv2|cvc2|ssn|mfa|2fa|token|jeton|secret|bearer|creds|jwt|apikey|
   geheimnis|parol|parola|senha|clave|heslo|hesla|hasło|hasła|jelszó|jelszava|şifre|şifreniz|şifrenizi|lozinka|slaptažodis|parolă|
   fjalëkalimi|lykilorð|geslo|пин|пинкод|токен|секрет
 `);
 
-/** Words that are next to one another, or are written as one. */
+/** Words that are next to each other, or are written as one. */
 export const PHRASES: readonly string[] = listed(`
   api key|api schlüssel|private key|access key|ssh key|pgp key|encryption key|signing key|master key|secret key|recovery key|wallet key|auth key|
   clé api|clé privée|clé secrète|clé d accès|clave api|clave privada|clave secreta|chiave api|chiave privata|chave api|chave privada|chave secreta|
@@ -46,11 +46,11 @@ export const PHRASES: readonly string[] = listed(`
   numero di carta|numero della carta|carte bancaire|carte de crédit|tarjeta de crédito|cartão de crédito|prüfziffer|datos de acceso|données d accès
 `);
 
-/** Of which nothing is asked for when they are counted: `max_tokens`. */
+/** Words that mean a count and not a secret: `max_tokens`. */
 export const COUNTING: readonly string[] = listed(
   "max|maximum|min|minimum|number|count|limit|many|much|budget|total|per|usage|used|length|size",
 );
 
-/** The phrases in which "pin" is a verb and not a secret: "pin it to the top", "shall I pin". */
+/** Words next to which "pin" is a verb and not a secret: "pin it to the top", "shall I pin". */
 export const PINNING_BEFORE: readonly string[] = listed("to|i|we|you|will|shall|should|can|not");
 export const PINNING_AFTER: readonly string[] = listed("a|an|the|this|that|it|these|those|to|on|up|board|message|post|tab|map");

@@ -1,4 +1,4 @@
-/** The features of a server besides its tools, on whichever connection it is reached by; see `McpPeer`. */
+/** The features of a server besides its tools, kept across its connections; see `McpPeer`. */
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
@@ -16,11 +16,11 @@ export interface PeerContext {
   readonly clock: Clock;
   readonly log: Log;
   readonly answering: Answering;
-  /** The tools may have changed. */
+  /** Called when the tools may have changed. */
   readonly onToolsChanged: () => void;
 }
 
-/** How long a server may take to take up again what was agreed, and to say that it is there. */
+/** How long a server may take to restore subscriptions and the log level, or to answer a ping, in milliseconds. */
 const AGREE_MS = 10_000;
 const LOG_LEVEL = "io.modelcontextprotocol/logLevel";
 const SERVER_INFO = "io.modelcontextprotocol/serverInfo";
@@ -30,7 +30,7 @@ export class ServerPeer implements McpPeer {
   readonly #link: () => ServerLink;
   readonly #listeners = new Set<(notification: PeerNotification) => void>();
   readonly #subscriptions = new Set<string>();
-  /** The ends of the changes of subscriptions that are under way, by URI. */
+  /** Changes of subscriptions in progress, by URI; each resolves when the change has ended. */
   readonly #changing = new Map<string, Promise<unknown>>();
   #context: PeerContext | undefined;
   #logLevel: string | undefined;
@@ -82,7 +82,7 @@ export class ServerPeer implements McpPeer {
     });
   }
 
-  /** A server that was lost has no subscriptions: it is not connected to again for their end. */
+  /** Ends a subscription. A lost server has none, so it is not reconnected for this. */
   unsubscribe(params: JsonObject, options: PeerOptions): Promise<JsonObject> {
     return this.#inOrder(params, options, async (uri) => {
       this.#subscriptions.delete(uri);
@@ -93,7 +93,7 @@ export class ServerPeer implements McpPeer {
     });
   }
 
-  /** Changes of one subscription are made one after the other: a server that is slow would end with the first of them otherwise. */
+  /** Makes changes of one subscription one after the other: a slow server could otherwise end with the first of them. */
   async #inOrder(params: JsonObject, { signal }: PeerOptions, change: (uri: string) => Promise<JsonObject>): Promise<JsonObject> {
     const { uri } = params;
     if (typeof uri !== "string") throw new ToolError("invalid_argument", "A subscription needs the uri of a resource.");
@@ -115,7 +115,7 @@ export class ServerPeer implements McpPeer {
     return answer;
   }
 
-  /** Whether there are listeners for the messages that the server sends by itself, or subscriptions. */
+  /** Whether there are listeners for notifications, or subscriptions. */
   get hasListeners(): boolean {
     return this.#context !== undefined && (this.#listeners.size > 0 || this.#subscriptions.size > 0);
   }
@@ -130,7 +130,7 @@ export class ServerPeer implements McpPeer {
     this.#context = context;
   }
 
-  /** Takes up on a new connection what was agreed with the server on the one before, also before the engine was closed and opened again. */
+  /** Restores subscriptions and the log level on a new connection, also after the engine was closed and opened again. */
   connected(connection: McpConnection, isAgain: boolean): void {
     const context = this.#context;
     this.#changes?.close();
@@ -154,37 +154,37 @@ export class ServerPeer implements McpPeer {
     if (isAgain) this.#listsMissed(connection);
   }
 
-  /** Passes on what the server said by itself. */
+  /** Passes on a notification of the server. */
   notified(method: string, params: JsonObject): void {
     if (!isPeerMethod(method)) return;
     if (method === "notifications/tools/list_changed") this.#context?.onToolsChanged();
     this.#pass({ method, params: withoutMeta(params, SUBSCRIPTION) });
   }
 
-  /** Subscriptions and the log level are kept for the next time that the engine is opened. */
+  /** Ends the change stream. Subscriptions and the log level are kept for the next time that the engine is opened. */
   close(): void {
     this.#changes?.close();
     this.#changes = undefined;
     this.#context = undefined;
   }
 
-  /** The server could not say what has changed: all of its lists may have. */
+  /** Reports all lists as changed, as notifications may have been missed. */
   #listsMissed(connection: McpConnection): void {
     this.#context?.onToolsChanged();
     if (connection.has("prompts")) this.#pass({ method: "notifications/prompts/list_changed", params: {} });
     if (connection.has("resources")) this.#pass({ method: "notifications/resources/list_changed", params: {} });
   }
 
-  /** The resources may have changed while the server could not say so. */
+  /** Reports the resources as updated, as notifications may have been missed. */
   #updatesMissed(uris: Iterable<string>): void {
     if (this.#context === undefined) return;
     for (const uri of uris) this.#pass({ method: "notifications/resources/updated", params: { uri } });
   }
 
-  /** Connects again where the server no longer knows the session. */
+  /** Reconnects if the server no longer knows the session. */
   async #checkSession(connection: McpConnection, { clock }: PeerContext): Promise<void> {
     const ping = (signal: AbortSignal): Promise<unknown> => connection.request("ping", {}, { signal });
-    await within({ clock, limitMs: AGREE_MS }, ping).catch(() => undefined); // the connection says what it means
+    await within({ clock, limitMs: AGREE_MS }, ping).catch(() => undefined); // the error is recorded in the connection
     if (connection.ended !== undefined) this.#link().recover();
   }
 
@@ -205,7 +205,7 @@ export class ServerPeer implements McpPeer {
     });
   }
 
-  /** Subscribing is a request of the older era; the newer one has a stream for it. */
+  /** Sends a change of a subscription in the legacy era; in the modern era the change stream is used. */
   #change(method: string, params: JsonObject, options: PeerOptions): Promise<JsonObject> {
     return this.#onLegacy("resources", (connection) => this.#send(connection, method, params, options), options);
   }
@@ -270,7 +270,7 @@ export class ServerPeer implements McpPeer {
   }
 }
 
-/** Only what may take a while leads to questions; the rest must not make those of a call ambiguous. */
+/** Whether the request may lead to questions. Others are not counted as callers, so that the questions of a call stay unambiguous. */
 function mayAsk(method: string): boolean {
   return method === "prompts/get" || method === "resources/read";
 }

@@ -25,16 +25,16 @@ export interface ServerStreamParts {
   readonly transport: StreamableHTTPClientTransport;
 }
 
-/** A server that asks to be called again at once is still given this long. */
+/** Shortest wait before the stream is opened again, whatever the server asks for, in milliseconds. */
 const MIN_PAUSE_MS = 250;
 const MAX_RETRY_MS = 3_600_000;
-/** A stream that was open for so long, or brought anything, is no failure when it ends. */
+/** A stream that was open for this long, in milliseconds, or that carried anything, does not count as a failure when it ends. */
 const LASTING_MS = 5_000;
-/** A server that never had the stream, and refuses it this often, does not have it. */
+/** Number of refusals after which a server that never opened the stream counts as not having it. */
 const MAX_FAILURES = 8;
-/** The statuses of a server that has no such stream. */
+/** Statuses of a server without such a stream. */
 const NO_STREAM: ReadonlySet<number | undefined> = new Set([405, 501]);
-/** The statuses of a server that does not know the session, or the address. */
+/** Statuses of a server that does not know the session, or the address. */
 const NOT_KNOWN: ReadonlySet<number | undefined> = new Set([400, 404]);
 
 export class ServerStream {
@@ -44,7 +44,7 @@ export class ServerStream {
   #lastEventId: string | undefined;
   #retryMs: number | undefined;
   #failures = 0;
-  /** It was open, so that the server has such a stream. */
+  /** Whether it was open before, so that the server has such a stream. */
   #wasOpen = false;
   #isKept = false;
 
@@ -53,7 +53,7 @@ export class ServerStream {
     this.#events = events;
   }
 
-  /** Opens the stream, as often as it ends. Does nothing while it is kept already. */
+  /** Opens the stream, and again whenever it ends. Does nothing if it is kept already. */
   keep(): void {
     if (this.#isKept) return;
     this.#isKept = true;
@@ -76,7 +76,7 @@ export class ServerStream {
     }
   }
 
-  /** Resolves, once the stream has ended or could not be opened, to the time until the next try; to undefined when there is to be none. */
+  /** Opens the stream and waits for its end. Resolves to the wait before the next try, in milliseconds; undefined if there is to be none. */
   async #once(isAgain: boolean): Promise<number | undefined> {
     const { clock } = this.#parts;
     const { signal } = this.#closing;
@@ -94,7 +94,7 @@ export class ServerStream {
       this.#wasOpen = true;
       if (isReopened && after === undefined) this.#events.onReopened();
       await stream.ended;
-      await pause(clock, MIN_PAUSE_MS, signal, { background: true }); // until what came has been read
+      await pause(clock, MIN_PAUSE_MS, signal, { background: true }); // until the received messages have been read
     } catch (error: unknown) {
       return signal.aborted ? undefined : await this.#failed(error, stream);
     } finally {
@@ -110,10 +110,10 @@ export class ServerStream {
     const { sdk } = this.#parts;
     if (NO_STREAM.has(status) || (NOT_KNOWN.has(status) && !this.#wasOpen)) return undefined;
     this.#events.onProblem(`the stream of its own messages could not be opened: ${describeThrown(error)}`);
-    if (error instanceof sdk.UnauthorizedError) return undefined; // a person is not sent to log in for it
+    if (error instanceof sdk.UnauthorizedError) return undefined; // a person is not sent to log in for this stream
     this.#failures++;
     if (NOT_KNOWN.has(status)) {
-      this.#lastEventId = undefined; // the event may be what it does not know, or no longer
+      this.#lastEventId = undefined; // the server may no longer know this event
       await this.#events.onRefused();
     }
     if (!this.#wasOpen && status !== undefined && this.#failures >= MAX_FAILURES) return undefined;
@@ -128,17 +128,17 @@ export class ServerStream {
   }
 }
 
-/** The stream from one opening to its end, read by a transport of the official client. */
+/** One opened stream until its end, read by a transport of the official client. */
 class OpenStream {
   readonly #transport: StreamableHTTPClientTransport;
   readonly #end = Promise.withResolvers<void>();
   readonly #onEventId: (id: string) => void;
   isOpen = false;
-  /** The server's answer to the request for the stream; undefined while there is none. */
+  /** The status of the server's answer to the request for the stream; undefined while there is none. */
   status: number | undefined;
-  /** A message or the id of an event came. */
+  /** Whether a message or the id of an event has arrived. */
   brought = false;
-  /** The time that the server wants between two streams. */
+  /** The server's wait between two streams, in milliseconds. */
   retryMs: number | undefined;
 
   constructor({ url, fetch, provider, sdk, transport }: ServerStreamParts, onEventId: (id: string) => void) {
@@ -147,7 +147,7 @@ class OpenStream {
       fetch: this.#watching(fetch, url),
       ...omitUndefined({ authProvider: provider, sessionId: transport.sessionId, protocolVersion: transport.protocolVersion }),
       reconnectionOptions: { initialReconnectionDelay: -1, maxReconnectionDelay: -1, reconnectionDelayGrowFactor: 1, maxRetries: 1 },
-      // It is asked how to open the stream again, with the time that the server has named.
+      // called to schedule a reconnect, with the wait that the server has asked for
       reconnectionScheduler: (_reopen, delayMs) => {
         if (delayMs >= 0) this.retryMs = delayMs;
       },
@@ -184,7 +184,7 @@ class OpenStream {
   #watching(fetch: FetchLike, url: URL): FetchLike {
     return async (asked, init) => {
       const response = await fetch(asked, init);
-      if (init?.method !== "GET" || new URL(asked).href !== url.href) return response; // of a login
+      if (init?.method !== "GET" || new URL(asked).href !== url.href) return response; // a request of a login
       const { status, body, headers } = response;
       this.status = status;
       if (!response.ok || body === null) return response;
@@ -204,7 +204,7 @@ function isEventStream(headers: Headers): boolean {
   return headers.get("content-type")?.startsWith("text/event-stream") === true;
 }
 
-/** A `fetch` for a transport whose own stream of the server is not wanted: it is answered as by a server that has none. */
+/** A `fetch` that answers a transport's request for the server's stream with 405, so that the transport opens none of its own. */
 export function withoutServerStream(fetch: FetchLike, url: URL): FetchLike {
   return async (asked, init) => {
     const isStream = init?.method === "GET" && new URL(asked).href === url.href && !new Headers(init.headers).has("last-event-id");

@@ -8,12 +8,12 @@ import type { FetchLike } from "@modelcontextprotocol/client";
 import { isJsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 
-/** So many refresh tokens are remembered that were used up, for requests that have read theirs before it was replaced. */
+/** Maximum number of used refresh tokens that are remembered, for requests that read theirs before it was replaced. */
 const MAX_REMEMBERED = 16;
 
 /**
- * A `fetch` by which each refresh token that is used up by its use is sent once: later requests get the same answer. One that stays valid, and
- * one that was not taken, is shared by the requests of the same time only.
+ * A `fetch` that sends each single-use refresh token once: later requests with it get the same answer. If the token stays valid, or was refused, only
+ * concurrent requests share the answer.
  */
 export function sharedRenewals(fetch: FetchLike): FetchLike {
   const renewals = new Map<string, Promise<Response>>();
@@ -41,7 +41,7 @@ export function sharedRenewals(fetch: FetchLike): FetchLike {
   };
 }
 
-/** Whether an answer holds another refresh token than the one that was sent. */
+/** Whether an answer has another refresh token than the one that was sent. */
 async function replaces(answer: Response, token: string): Promise<boolean> {
   try {
     const tokens = parseJson(await answer.text());
