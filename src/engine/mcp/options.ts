@@ -192,7 +192,7 @@ export interface McpUserLoginAuth {
 /** OAuth 2.1 for each user without a login: a token of the user is exchanged for one of the server (RFC 8693). */
 export interface McpTokenExchangeAuth {
   readonly type: "token-exchange";
-  /** The only authorization server that is asked. */
+  /** The only authorization server that tokens are requested from. */
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;

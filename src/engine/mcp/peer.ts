@@ -69,7 +69,9 @@ export interface McpPeer {
   complete(params: JsonObject, options: PeerOptions): Promise<JsonObject>;
   /** `{ level }` → `{}`: from then on log messages of the server are passed on as `notifications/message`. */
   setLogLevel(params: JsonObject, options: PeerOptions): Promise<JsonObject>;
-  /** Calls `listener` for each notification, in order; the returned function ends that. A listener that throws is logged and stays. */
+  /**
+   * Calls `listener` for each notification, in order, until the returned function is called. Errors of a listener are logged; it stays registered.
+   */
   onNotification(listener: (notification: PeerNotification) => void): () => void;
 }
 

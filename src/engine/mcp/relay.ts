@@ -1,6 +1,6 @@
 /**
- * Between the official client and a transport: requests of our own go past the client, whose reading of every answer
- * would cost more than the call and lose a whole list for one bad tool; everything else reaches it.
+ * Sits between the official client and a transport. Haft's own requests bypass the client, whose parsing of every answer would cost more than the
+ * call and would lose a whole list for one bad tool; everything else reaches it.
  */
 import type { JSONRPCMessage, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
 import type { ProgressUpdate } from "../../core/context.ts";

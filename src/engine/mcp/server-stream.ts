@@ -1,6 +1,6 @@
 /**
- * Keeps the stream open on which a server of the revisions up to 2025-11-25 sends messages by itself over Streamable HTTP. The official client opens
- * it once, and gives it up after two failures.
+ * Keeps open the stream on which a server of the revisions up to 2025-11-25 sends messages over Streamable HTTP. The official client opens it once,
+ * and gives up after two failures.
  *
  * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#listening-for-messages-from-the-server
  */

@@ -1,6 +1,6 @@
 /**
- * Renews a token once for all calls that find it expired together, where the official client renews it for each. Authorization servers take a refresh
- * token once where they give a new one, and end the whole login at its second use.
+ * Renews a token once for all calls that find it expired, where the official client renews it for each. If an authorization server replaces a refresh
+ * token at each use, a second use ends the whole login.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9700#section-4.14.2
  */

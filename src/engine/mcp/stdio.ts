@@ -1,8 +1,8 @@
 /**
- * The stdio transport: one server process, one JSON-RPC message a line.
+ * The stdio transport: one server process, one JSON-RPC message per line.
  *
- * The SDK's own transport starts no process group, leaves helpers of the server running and does not survive a
- * write to a server that has gone; this one does all three, on the SDK's `Transport` interface.
+ * Unlike the SDK's own transport, it starts a process group, ends the server's helper processes, and survives a write to a server that has exited. It
+ * implements the SDK's `Transport` interface.
  */
 import type { ChildProcessWithoutNullStreams } from "node:child_process";
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
@@ -15,14 +15,14 @@ import type { Clock } from "../../core/ports.ts";
 import type { Redact } from "../../core/base/redact.ts";
 import { CLOSED, type Wire } from "./wire.ts";
 
-/** How long the last output of a server that has exited is waited for, when something else holds its pipe. */
+/** How long to wait for the last output of an exited server if another process holds its pipe, in milliseconds. */
 const LAST_OUTPUT_MS = 250;
 
 export interface StdioOptions {
   readonly clock: Clock;
-  /** Takes secrets out of what the server said. */
+  /** Removes secrets from the server's output. */
   readonly redact: Redact;
-  /** @default that of Node */
+  /** @default Node's `spawn` */
   readonly spawn?: Spawn;
 }
 
@@ -31,11 +31,11 @@ export class StdioTransport implements Transport, Wire {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: (message: JSONRPCMessage) => void;
-  /** Why the server is no longer to be had, as the end of a sentence; undefined while it runs. */
+  /** Why the server can no longer be used, as the end of a sentence; undefined while it runs. */
   ended: string | undefined;
-  /** The server ended by itself, rather than that it was given up or closed. */
+  /** Whether the server ended by itself, and was not given up or closed. */
   exited = false;
-  /** How many bytes the server has written to its standard output. */
+  /** Number of bytes that the server has written to its standard output. */
   receivedBytes = 0;
 
   readonly #server: ServerCommand;
@@ -65,18 +65,18 @@ export class StdioTransport implements Transport, Wire {
     return this;
   }
 
-  /** The last lines of the server's standard error, and of its standard output that are not messages. */
+  /** The last lines of the server's standard error, and of standard output that is not messages. */
   get stderrTail(): readonly string[] {
     return this.#words.lines();
   }
 
-  /** Resolves once the process runs, at once where it does already; rejects when it cannot be started. */
+  /** Resolves once the process runs; rejects if it cannot be started. Does nothing if it runs already. */
   start(): Promise<void> {
     if (this.#child !== undefined && this.ended === undefined) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const failed = (error: unknown): void => {
         void this.#end(startProblem(this.#server, error));
-        reject(new Error(this.ended)); // without what was thrown, which repeats all arguments
+        reject(new Error(this.ended)); // without the original error, which repeats all arguments
       };
       try {
         const child = startServer(this.#server, this.#spawn);
@@ -90,19 +90,19 @@ export class StdioTransport implements Transport, Wire {
     });
   }
 
-  /** Resolves once the message is in the server's pipe. The deadline of its caller ends the wait for a server that never reads. */
+  /** Resolves once the message is in the server's pipe. If the server never reads, only the caller's deadline ends the wait. */
   send(message: JSONRPCMessage): Promise<void> {
     if (this.#child === undefined || this.ended !== undefined) return Promise.reject(new Error(this.ended ?? "it was not started"));
     const { stdin } = this.#child;
     return new Promise((resolve) => stdin.write(`${JSON.stringify(message)}\n`, () => resolve())); // an error of the pipe ends the transport
   }
 
-  /** Ends the server and all it started. Pending requests fail at once; resolves when the processes are gone. */
+  /** Ends the server and its child processes. Pending requests fail at once; resolves when the processes have ended. */
   close(): Promise<void> {
     return this.#end(CLOSED);
   }
 
-  /** Ends a server that broke the rules, and reads nothing more of it. */
+  /** Ends a server that violated the protocol, and ignores its further output. */
   lose(reason: string): void {
     this.#child?.stdout.destroy();
     void this.#end(reason);
@@ -127,7 +127,7 @@ export class StdioTransport implements Transport, Wire {
     child.once("exit", () => this.#whenExited(child, exited));
   }
 
-  /** Gives the exit code and the last output of a dying server a moment to arrive, for the better message. */
+  /** Waits briefly for the exit code and the last output of an ending server, for a better message. */
   #whenExited(child: ChildProcessWithoutNullStreams, then: () => void): void {
     child.once("close", this.#clock.timer(then, LAST_OUTPUT_MS));
   }

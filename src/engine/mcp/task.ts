@@ -1,4 +1,4 @@
-/** Follows work that a server continues after it answered, in the terms of either era and over as many connections as that takes. */
+/** Follows work that a server continues after its answer (a task), in either era and over several connections if necessary. */
 import type { ProgressUpdate } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
 import { RemoteJob } from "../../core/remote-job.ts";
@@ -14,18 +14,18 @@ import { reopenDelayMs } from "./reopen-delay.ts";
 import { pause, within } from "../../processes/pause.ts";
 
 export interface TaskOptions {
-  /** On which the task began. */
+  /** The connection on which the task began. */
   readonly connection: McpConnection;
-  /** Resolves to a connection that is not lost: the same one, or that which has taken its place. */
+  /** Resolves to a live connection: the same one, or its replacement. */
   readonly reach: (signal: AbortSignal) => Promise<McpConnection>;
   readonly caller: Caller;
   readonly answering: Answering;
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly onProgress: (update: ProgressUpdate) => void;
-  /** Makes an output of the result that the call would have had, and an error of what went wrong. */
+  /** Converts the result of the task to the output of the call; throws if the result is a failure. */
   readonly finish: (answer: unknown) => unknown;
-  /** @param connection the one on which it went wrong; undefined where there was none */
+  /** Converts an error to that of the call. @param connection the one on which it occurred; undefined if there was none */
   readonly explain: (error: unknown, connection: McpConnection | undefined) => unknown;
 }
 
@@ -34,8 +34,8 @@ const MAX_POLL_MS = 60_000;
 const DEFAULT_POLL_MS = 1_000;
 const LOOKS_IN_LIFE = 4;
 /**
- * So often in a row may what passes go wrong while a task is followed: to ask again changes nothing. With the pauses between, a server may be away for about
- * three minutes.
+ * Number of transient failures in a row that are tolerated while a task is followed, as asking again has no effect. With the waits between, a server
+ * may be away for about three minutes.
  */
 const MAX_BREAKS = 8;
 const CANCEL_MS = 5_000;
@@ -43,24 +43,24 @@ const ENDED: ReadonlySet<unknown> = new Set(["completed", "failed", "cancelled"]
 
 type TaskMethod = "tasks/get" | "tasks/result" | "tasks/update";
 
-/** The answer to a question of the server. */
+/** The answer to a question of the server, and whether the server has received it. */
 interface Answered {
   readonly response: JsonValue;
   hasArrived: boolean;
 }
 
-/** The task in an answer to `tools/call`; undefined when it is the answer itself. */
+/** The task in an answer to `tools/call`; undefined if the answer is the result itself. */
 export function taskIn(answer: unknown, era: "legacy" | "modern"): JsonObject | undefined {
   if (!isJsonObject(answer)) return undefined;
   const task = era === "modern" ? (answer["resultType"] === "task" ? answer : undefined) : answer["task"];
   return isJsonObject(task) && typeof task["taskId"] === "string" ? task : undefined;
 }
 
-/** The job behind a task. It is asked about until it has ended, as often as the server wants within bounds. */
+/** The job for a task. The task is polled until it has ended, at the server's interval, within bounds. */
 export function taskJob(task: JsonObject, options: TaskOptions): RemoteJob {
   const followed = new FollowedTask(task, options);
   const result = followed.result().finally(() => followed.leave());
-  result.catch(() => undefined); // a waiter gets the error; there need not be one
+  result.catch(() => undefined); // callers that wait get the error; there may be none
   return new RemoteJob({ id: followed.id, result, cancel: () => followed.cancel() });
 }
 
@@ -72,9 +72,9 @@ class FollowedTask {
   #leave: () => void;
   #task: JsonObject;
   #said: JsonValue | undefined;
-  /** It was asked for: what `tools/call` answers has no result yet. */
+  /** Whether the task was polled: the task in the answer to `tools/call` has no result yet. */
   #isRead = false;
-  /** How often in a row each of them went wrong. */
+  /** Number of failures in a row, by method. */
   readonly #breaks = { "tasks/get": 0, "tasks/result": 0, "tasks/update": 0 };
 
   constructor(task: JsonObject, options: TaskOptions) {
@@ -85,7 +85,7 @@ class FollowedTask {
     this.#leave = options.connection.callers.join(options.caller);
   }
 
-  /** Questions of the server that name no call are no longer put to the caller. */
+  /** Unregisters the caller: it no longer gets questions that name no call. */
   leave(): void {
     this.#leave();
   }
@@ -107,7 +107,7 @@ class FollowedTask {
     });
   }
 
-  /** Revision 2025-11-25: `tasks/result` has the answer, and before it what the server wants to ask. */
+  /** Revision 2025-11-25: `tasks/result` waits for the result, and the server asks its questions during that request. */
   async #followLegacy(): Promise<unknown> {
     for (;;) {
       const { status } = this.#task;
@@ -115,7 +115,7 @@ class FollowedTask {
       if (ENDED.has(status) || status === "input_required") {
         const answer = await this.#ask("tasks/result");
         if (answer !== undefined) return answer;
-        if (ENDED.has(status)) continue; // the result alone is missing
+        if (ENDED.has(status)) continue; // only the result is missing
       }
       await this.#next();
     }
@@ -135,7 +135,7 @@ class FollowedTask {
     }
   }
 
-  /** Each question is put once, however often it is listed. Its answer is sent again while it is listed and no answer has arrived. */
+  /** Asks each question once, however often it is listed. Its answer is sent again while it is listed and no answer has been accepted. */
   async #update(requests: JsonObject, answers: Map<string, Answered>): Promise<void> {
     const listed = Object.entries(requests);
     const fresh = Object.fromEntries(listed.filter(([key]) => !answers.has(key)));
@@ -165,7 +165,7 @@ class FollowedTask {
     this.#said = statusMessage;
   }
 
-  /** Returns the server's answer; undefined when the connection broke and it may be asked once more. */
+  /** Returns the server's answer; undefined if the request failed and may be repeated. */
   async #ask(method: TaskMethod, params: JsonObject = {}): Promise<unknown> {
     const { signal, clock, explain } = this.#options;
     try {
@@ -182,14 +182,14 @@ class FollowedTask {
     }
   }
 
-  /** Its errors come after the work itself has begun. */
+  /** Throws errors as `WorkBegun`, as the work itself has begun. */
   async #request(method: TaskMethod, params: JsonObject): Promise<unknown> {
     const { signal } = this.#options;
     try {
       const connection = await this.#reached();
       return await connection.request(method, { taskId: this.id, ...params }, { signal });
     } catch (error: unknown) {
-      // The older era answers `tasks/result` with the error of the call itself.
+      // in the legacy era, an error of `tasks/result` is the error of the call itself
       const isAboutTask = error instanceof RpcFailure && method !== "tasks/result";
       const again = this.#connection === this.#options.connection ? "it" : "it was connected to again and";
       const cause = isAboutTask
@@ -224,7 +224,10 @@ function begun(fault: string): WorkBegun {
   return new WorkBegun("the task had begun", { cause: new ServerFault("invalid_output", fault) });
 }
 
-/** As often as the server wants, and several times before it may forget the task, which a server that is set up carelessly does between two looks. A life of 0 or less is taken for none that was given. */
+/**
+ * The server's interval, but short enough to poll several times before the task expires: a misconfigured server may forget it between two polls. A
+ * `ttl` of 0 or less is ignored.
+ */
 function pollMs({ pollInterval, pollIntervalMs, ttl, ttlMs }: JsonObject): number {
   const wanted = pollIntervalMs ?? pollInterval;
   const kept = ttlMs ?? ttl;

@@ -1,4 +1,4 @@
-/** Lists a server's tools, within bounds, and converts them to our tools without trusting their hints. */
+/** Lists a server's tools, within limits, and converts them to Haft tools without trusting their hints. */
 import { checkName } from "../../core/call.ts";
 import { type Effects, readOnly } from "../../core/effects.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
@@ -24,22 +24,21 @@ export interface ListOptions {
 
 export interface ToolList {
   readonly tools: readonly Tool[];
-  /** How long the server says that the list holds, in milliseconds and not checked. Revision 2026-07-28. */
+  /** How long the server says that the list is valid, in milliseconds, not validated. Revision 2026-07-28. */
   readonly ttlMs: number | undefined;
 }
 
 const MAX_PAGES = 10_000;
 const MAX_LIST_BYTES = 256 * 1024 * 1024;
-/** The longest description of one tool, in characters: no model could be given more. */
+/** Maximum length of a tool's description, in characters: more than any model accepts. */
 const MAX_DESCRIPTION_LENGTH = 1024 * 1024;
 
 /**
- * Asks for every page of `tools/list`.
+ * Requests every page of `tools/list`.
  *
- * A tool that is not even an object with a usable name is left out with a warning; a schema that cannot be
- * used is left for the registry to find, which puts aside that one tool.
+ * A tool that is not an object with a usable name is left out with a warning. A tool with an unusable schema is kept: the registry disables it alone.
  *
- * @throws ToolError `unavailable` when the list is longer than the limits or runs in a circle
+ * @throws ToolError `unavailable` if the list exceeds the limits or repeats a cursor
  */
 export async function listTools(connection: McpConnection, options: ListOptions): Promise<ToolList> {
   if (!connection.has("tools")) return { tools: [], ttlMs: undefined };
@@ -102,14 +101,14 @@ function toTool(item: unknown, connection: McpConnection, options: ListOptions):
     name,
     ...(typeof shownTitle === "string" ? { title: shownTitle } : {}),
     description: typeof description === "string" ? description : "",
-    inputSchema: inputSchema as unknown as JsonSchema, // untrusted: the registry checks every schema it is given
+    inputSchema: inputSchema as unknown as JsonSchema, // untrusted: the registry checks every schema
     ...(outputSchema === undefined ? {} : { outputSchema: outputSchema as unknown as JsonSchema }),
     ...(effects === undefined ? {} : { effects }),
     metadata: { server: connection.origin, annotations: hints, ...taskSupport(item["execution"]) },
   };
 }
 
-/** Whether the server wants to continue the work after its answer: revision 2025-11-25. */
+/** The task support that the tool declares: revision 2025-11-25. */
 function taskSupport(execution: unknown): { readonly taskSupport?: "optional" | "required" } {
   const support = isJsonObject(execution) ? execution["taskSupport"] : undefined;
   return support === "optional" || support === "required" ? { taskSupport: support } : {};
@@ -120,10 +119,10 @@ function leftOut(options: ListOptions, what: string): undefined {
 }
 
 /**
- * The effects in a server's hints, as far as they are taken: without trust they can only add caution.
+ * The effects from a server's hints. Unless they are trusted, hints can only add caution.
  *
- * MCP calls a tool without hints destructive and open-world; here such a tool is undeclared, which serialises it
- * and keeps it from being repeated, and only an explicit hint makes it ask for approval.
+ * MCP treats a tool without hints as destructive and open-world. Here such a tool is undeclared: it runs alone and is not repeated, but only an
+ * explicit hint makes it ask for approval.
  */
 function effectsOf(hints: JsonObject, trusted: boolean): Effects | undefined {
   const destructive = hints["destructiveHint"] === true;
@@ -136,7 +135,7 @@ function effectsOf(hints: JsonObject, trusted: boolean): Effects | undefined {
 
 type ToolChoice = Pick<McpCommonOptions, "include" | "exclude" | "effects" | "rename">;
 
-/** The tools that are taken, in the order of the server and under their new names. A pattern that fits no tool is warned of, or refused in `rename`. */
+/** The included tools, in the server's order and under their new names. A pattern without a match is warned of, or refused in `rename`. */
 function chosenTools(
   tools: readonly Tool[],
   choice: ToolChoice,

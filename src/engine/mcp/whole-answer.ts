@@ -1,4 +1,4 @@
-/** Looks at an answer that comes whole and not as a stream: over Streamable HTTP it belongs to the request that was posted. */
+/** Checks a JSON answer over Streamable HTTP, which belongs to the request that was posted. */
 import { parseExactly } from "../../core/base/exact-json.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { EDGE_LENGTH } from "../../processes/line-reader.ts";
@@ -10,19 +10,19 @@ const MAX_QUOTED = 200;
 const SAYS_SOMETHING = /"(?:result|error)"\s*:/u;
 
 /**
- * The text to read in the place of the one that answered a request: an error without an id is given that of the request.
+ * The text to read in place of the answer: an error without an id gets the id of the request.
  *
  * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#sending-messages-to-the-server
- * @throws ToolError `invalid_output` for JSON that does not answer the request, which would wait for its time limit
+ * @throws ToolError `invalid_output` for JSON that does not answer the request, which would otherwise wait until its timeout
  */
 export function answerTo(posted: string, text: string): string {
   const request = read(posted);
   if (!isJsonObject(request) || typeof request["method"] !== "string" || request["id"] === undefined) return text;
   const { id, method } = request;
   const head = text.slice(0, EDGE_LENGTH);
-  if (answeredId(head, text.slice(-EDGE_LENGTH)) === id && SAYS_SOMETHING.test(head)) return text; // large ones are not read twice
+  if (answeredId(head, text.slice(-EDGE_LENGTH)) === id && SAYS_SOMETHING.test(head)) return text; // large answers are not parsed twice
   const answer = read(text);
-  if (answer === undefined) return text; // not JSON, which the SDK says
+  if (answer === undefined) return text; // not JSON: the SDK reports it
   const messages = isJsonArray(answer) ? answer : [answer];
   const own = messages.find((message) => isJsonObject(message) && message["id"] === id && message["method"] === undefined);
   if (isJsonObject(own) && saysOneThing(own)) return text;
@@ -42,7 +42,7 @@ function read(text: string): JsonValue | undefined {
   }
 }
 
-/** Some servers send null for an error with a result. */
+/** Whether it has either a result or an error. Some servers send `error: null` with a result. */
 function saysOneThing(message: JsonObject): boolean {
   return (message["result"] === undefined) === ((message["error"] ?? undefined) !== undefined);
 }

@@ -1,10 +1,10 @@
-/** A connection's knowledge of the way to its server, whichever it is. */
+/** The interface of a connection to its transport, of every kind. */
 import type { Transport } from "@modelcontextprotocol/client";
 
 export interface ServerStreamEvents {
-  /** Called when the stream was gone for a while and is open again, unless the server replays what it sent meanwhile. */
+  /** Called when the stream is open again after it was closed, unless the server replays the messages in between. */
   onReopened(): void;
-  /** Called when a server refuses a stream that it had: its session may be over. The stream is tried again once it resolves. */
+  /** Called when a server refuses a stream that it had: its session may have ended. The stream is tried again once it resolves. */
   onRefused(): Promise<void>;
   onProblem(what: string): void;
 }
@@ -12,26 +12,26 @@ export interface ServerStreamEvents {
 export interface Wire {
   readonly kind: "stdio" | "http" | "sse" | "custom";
   readonly transport: Transport;
-  /** Where the server is, fit to be shown; undefined for a child process. */
+  /** The address of the server, without secrets; undefined for a child process. */
   readonly url?: string;
-  /** Why the server is no longer to be had, as the end of a sentence; undefined while it is. */
+  /** Why the server can no longer be used, as the end of a sentence; undefined while it can. */
   readonly ended: string | undefined;
-  /** A child process, or a transport of the program's own, ended by itself, rather than that it was given up or closed. */
+  /** Whether a child process, or a transport of the program, ended by itself, and was not given up or closed. */
   readonly exited: boolean;
-  /** The server's output besides its messages. */
+  /** The last lines of the server's output that is not messages. */
   readonly stderrTail: readonly string[];
   readonly receivedBytes: number;
-  /** Why the last answer was cut short, as the end of a sentence. */
+  /** Why the last answer was cut off, as the end of a sentence. */
   readonly problem?: string | undefined;
   /** Gives the server up; later requests fail with the reason. */
   lose(reason: string): void;
-  /** Waits for a person to log in; undefined where no one can log in. */
+  /** Waits for a person to log in; undefined if a login is not possible. */
   readonly authorize?: ((signal: AbortSignal) => Promise<void>) | undefined;
-  /** Keeps the stream open on which the server sends messages by itself, where that is a stream of its own. */
+  /** Keeps open the stream on which the server sends messages, if that is a separate one. */
   listen?(events: ServerStreamEvents): void;
-  /** Ends it, orderly where that can be. Idempotent. */
+  /** Ends the connection, gracefully if possible. Idempotent. */
   close(): Promise<void>;
 }
 
-/** `ended` of what was closed from this side. */
+/** The `ended` of a connection that was closed from this side. */
 export const CLOSED = "it was closed";

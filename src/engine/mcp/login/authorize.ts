@@ -1,4 +1,4 @@
-/** Renews the tokens of a user, or begins a login where that is not possible. */
+/** Renews the tokens of a user, or begins a login if that is not possible. */
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import { causesOf } from "../../../core/base/causes.ts";
@@ -10,7 +10,7 @@ import { tokenError, watchTokenRequests, type WatchedRequests } from "./watch-to
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
 
-/** The answer of a server to a call without a valid token. */
+/** A server's answer to a call without a valid token. */
 export interface Challenge {
   readonly resourceMetadataUrl?: URL | undefined;
   readonly scope?: string | undefined;
@@ -20,15 +20,15 @@ export interface Authorization {
   readonly server: { readonly url: URL; readonly sdk: ClientModule; readonly fetch: FetchLike };
   readonly challenge: Challenge | undefined;
   readonly signal: AbortSignal;
-  /** Whether a login begins although there may be tokens that could be renewed. @default false */
+  /** Whether to begin a login even if there may be tokens to renew. @default false */
   readonly forceReauthorization?: boolean;
 }
 
 /**
- * Resolves to undefined where the provider has new tokens.
+ * Resolves to undefined if the provider has new tokens, else to the login that has begun.
  *
- * @throws ToolError `unavailable`, retryable, for a renewal that the authorization server neither granted nor refused; `permission_denied` for
- * one whose address is not allowed; the reason of the signal. By rejecting
+ * @throws ToolError `unavailable`, retryable, if the authorization server neither granted nor refused the renewal; `permission_denied` if its address
+ * is not allowed; the reason of the signal; as a rejection
  */
 export async function authorize(provider: UserProvider, options: Authorization): Promise<LoginRequest | undefined> {
   const { server, challenge: { resourceMetadataUrl, scope } = {}, signal, forceReauthorization = false } = options;
@@ -41,7 +41,7 @@ export async function authorize(provider: UserProvider, options: Authorization):
     signal.throwIfAborted();
     throw renewal.fault === undefined ? thrown : notRenewed(renewal.fault);
   }
-  signal.throwIfAborted(); // a renewal that was not answered was not refused
+  signal.throwIfAborted(); // a renewal without an answer was not refused
   if (renewal.fault !== undefined) throw notRenewed(renewal.fault);
   if (provider.request === undefined) throw new ToolError("unavailable", "It began no login.");
   return provider.request;
@@ -53,7 +53,7 @@ function notRenewed(fault: NonNullable<WatchedRequests["fault"]>): ToolError {
   });
 }
 
-/** An error of ours that the official client has wrapped says more than the wrapper. */
+/** The error for a login that could not begin. A ToolError that the official client has wrapped is used in place of the wrapper. */
 export function notBegun(server: string, thrown: unknown): ToolError {
   const inner = [...causesOf(thrown)].find((each): each is ToolError => each instanceof ToolError);
   const { code, retryable, operatorHint } = inner ?? ToolError.fromUnknown(thrown, "unavailable");
@@ -62,7 +62,7 @@ export function notBegun(server: string, thrown: unknown): ToolError {
   return new ToolError(code, `No login to MCP server "${server}" could be begun: ${reason}.`, options);
 }
 
-/** The error of a call that needs scopes which its user's last login asked for in vain. @param scope with spaces between */
+/** The error of a call that needs scopes which the user's last login requested but did not get. @param scope space-separated */
 export function notGiven({ server, user }: LoginKey, scope: string): ToolError {
   return new ToolError(
     "permission_denied",

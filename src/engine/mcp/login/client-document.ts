@@ -1,17 +1,17 @@
 /**
- * The document by which a client describes itself to authorization servers, without being registered: its address is the client's id.
+ * The document with which a client describes itself to authorization servers instead of registering: its address is the client's id.
  *
  * @see https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization#client-id-metadata-documents
  * @see https://datatracker.ietf.org/doc/draft-ietf-oauth-client-id-metadata-document/
  */
 import type { JsonObject } from "../../../core/base/json.ts";
 
-/** Where the pages of logins have the document of their own client, behind the address of their server. */
+/** The path at which the login pages serve the document of their own client, after the address of their server. */
 export const DOCUMENT_PATH = "/upstreams/client.json";
-/** Its segments as they are written: a URL is read without them. */
+/** Matches dot segments in the text of an address: a parsed URL no longer has them. */
 const DOT_SEGMENT = /\/(?:\.|%2e){1,2}(?:[/?#]|$)/iu;
 
-/** Returns why an address cannot be the id of a client, as the end of a sentence; undefined where it can. */
+/** Why an address cannot be the id of a client, as the end of a sentence; undefined if it can. */
 export function documentProblem(address: unknown): string | undefined {
   const text = typeof address === "string" ? address : "";
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -32,14 +32,14 @@ export function documentProblem(address: unknown): string | undefined {
   );
 }
 
-/** The addresses of the pages that a document describes; undefined where there are none. */
+/** The addresses of the pages that a document describes; undefined if there are none. */
 export interface DocumentedPages {
   readonly server: string | undefined;
   readonly callback: string | undefined;
   readonly document: string | undefined;
 }
 
-/** The document of the pages; undefined where authorization servers would not read it. */
+/** The response with the document of the pages; undefined if authorization servers would not accept it. */
 export function documentPage({ server, callback, document: id }: DocumentedPages): Response | undefined {
   if (server === undefined || callback === undefined || id?.startsWith("https:") !== true) return undefined;
   const document: JsonObject = {
@@ -54,7 +54,7 @@ export function documentPage({ server, callback, document: id }: DocumentedPages
   return Response.json(document, { headers: { "cache-control": "max-age=3600", "x-content-type-options": "nosniff" } });
 }
 
-/** The configured document, if it describes a client of these pages, whose own is `own`: that of other pages names theirs alone. */
+/** The configured document, unless it is that of other login pages than these (`own`), as it lists only their redirect address. */
 export function documentFor(configured: string | undefined, own: string): string | undefined {
   return configured?.endsWith(DOCUMENT_PATH) === true && configured !== own ? undefined : configured;
 }

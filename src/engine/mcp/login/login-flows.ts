@@ -1,12 +1,12 @@
-/** Runs what changes the logins of a server one at a time: two at once would register two clients, or store what the other has deleted. */
+/** Serialises the changes to the logins of a server: two at once could register two clients, or store a login that the other deleted. */
 import type { FetchLike } from "@modelcontextprotocol/client";
 import type { Clock } from "../../../core/ports.ts";
 import { untilAborted } from "../../../core/base/until-aborted.ts";
 import { within } from "../../../processes/pause.ts";
 
-/** A flow that takes longer has failed, its wait for those before it included. */
+/** Longest time a flow may take, including the wait for earlier ones, in milliseconds. */
 const FLOW_MS = 30_000;
-/** Once it has begun: one that gets no answer must leave those behind it time for theirs. */
+/** Longest time a flow may take once it has begun, in milliseconds, so that one without an answer leaves time for those that wait. */
 const TURN_MS = 15_000;
 
 export class LoginFlows {
@@ -19,8 +19,8 @@ export class LoginFlows {
   }
 
   /**
-   * Runs `flow` after those of the server that came before, whose failures do not affect it, with a signal that aborts after 15 seconds. Rejects 30
-   * seconds after it was asked for, and does not begin `flow` then.
+   * Runs `flow` after the earlier flows of the server, whose failures do not affect it, with a signal that aborts after 15 seconds. Rejects 30
+   * seconds after `run` was called; if `flow` has not begun by then, it never does.
    */
   run<T>(server: string, flow: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const before = this.#last.get(server) ?? Promise.resolve();
@@ -29,10 +29,10 @@ export class LoginFlows {
       outer.throwIfAborted();
       return await within({ clock: this.#clock, limitMs: TURN_MS, outer }, flow);
     });
-    // One that has given up waiting has not begun: the next waits for those before it all the same.
+    // a flow that stopped waiting has not begun: the next one still waits for those before it
     this.#last.set(
       server,
-      Promise.allSettled([before, running]).then(() => undefined), // what came of them is not kept
+      Promise.allSettled([before, running]).then(() => undefined), // their outcome is not kept
     );
     return running;
   }
@@ -43,7 +43,7 @@ export class LoginFlows {
   }
 }
 
-/** A `fetch` all of whose requests end when the signal aborts. */
+/** A `fetch` whose requests all abort with the signal. */
 export function fetchUntil(fetch: FetchLike, signal: AbortSignal): FetchLike {
   return (url, init) => fetch(url, { ...init, signal });
 }

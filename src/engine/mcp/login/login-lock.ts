@@ -1,15 +1,18 @@
-/** A file that one process at a time has, so that two do not use up the same refresh token. */
+/** A lock file for one process at a time, so that two processes do not use the same refresh token. */
 import { open, readFile, rm, stat } from "node:fs/promises";
 import { systemCode } from "../../../core/base/system-code.ts";
 import type { Clock } from "../../../core/ports.ts";
 import { newSecret } from "../../../net/secret.ts";
 import { pause } from "../../../processes/pause.ts";
 
-/** Longer than any flow may take: the process that has an older file has ended without removing it. */
+/** Age of an abandoned lock file, in milliseconds: longer than any flow may take, so its process has ended without removing it. */
 const STALE_MS = 60_000;
 const LOOK_MS = 50;
 
-/** Runs `work` while this process has the file. @throws the reason of the signal where another process has it for too long; what the system says. By rejecting */
+/**
+ * Runs `work` while this process has the lock file. @throws the reason of the signal, if it aborts while waiting; errors of the file system; as a
+ * rejection
+ */
 export async function withLockFile<T>(
   path: string,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
@@ -52,9 +55,9 @@ async function created(path: string, owner: string): Promise<boolean> {
 }
 
 /**
- * Removes a lock whose process has ended: one process at a time, as it makes a second file for this lock. A second file that is as old was left as well. How old a
- * file is says the clock that wrote its time: that of the file system, which on a share is another machine's. It is read again for a lock that seems old, since it may
- * have been set.
+ * Removes a lock file that its process left behind. Only one process removes it, the one that creates a second file for it; a second file that is as
+ * old was left behind, too. Ages are measured with the clock of the file system, which on a share is another machine's. That clock is read again
+ * before a lock counts as stale, as it may have been set.
  */
 async function removeStale(path: string, about: number): Promise<void> {
   const found = await stat(path).catch(() => undefined);
@@ -72,8 +75,8 @@ async function removeStale(path: string, about: number): Promise<void> {
 }
 
 /**
- * The present time by the clock of the file system: that of a file which is new. It has the same name each time, so that one which is left by a crash does not stay.
- * Undefined while another process makes it.
+ * The current time of the file system's clock, from a new file. The file always has the same name, so that a crash leaves at most one. Undefined
+ * while another process creates it.
  */
 async function fileTime(beside: string): Promise<number | undefined> {
   const path = `${beside}.time`;

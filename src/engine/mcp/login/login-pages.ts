@@ -1,8 +1,8 @@
-/** The pages that a person sees while they log in: whom the login is for, and how it ended. */
+/** The pages that a person sees during a login: whom it is for, and how it ended. */
 
 import { ToolError } from "../../../core/error.ts";
 
-/** No script, no frame, nothing loaded. A form may lead on to the authorization server, so `form-action` is not limited. */
+/** Forbids scripts, frames and resources. `form-action` is not limited, as the form leads on to the authorization server. */
 const HEADERS = {
   "content-type": "text/html; charset=utf-8",
   "content-security-policy": "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
@@ -15,13 +15,13 @@ const HEADERS = {
 export interface LoginQuestion {
   readonly server: string;
   readonly user: string;
-  /** The host that the person is sent to. */
+  /** The host of the authorization server. */
   readonly host: string;
-  /** Where the form is posted to: a path of this server. */
+  /** The path of this server that the form is posted to. */
   readonly action: string;
 }
 
-/** Asks whether it is really this user who logs in: a link may come from another person. */
+/** Asks the person to confirm that they are this user: the link may come from another person. */
 export function questionPage({ server, user, host, action }: LoginQuestion): Response {
   return page(
     200,
@@ -42,7 +42,7 @@ export function unknownLogin(): Response {
 
 const MAX_REASON = 200;
 
-/** An answer of an authorization server without a code. @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1 */
+/** The error of an authorization response without a code. @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1 */
 export function refusedLogin(params: URLSearchParams): ToolError {
   const said = ["error", "error_description"].flatMap(
     (name) =>

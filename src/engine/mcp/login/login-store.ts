@@ -1,4 +1,4 @@
-/** Keeps what users got when they logged in to servers: in memory, or in files that only this user of the machine can read. */
+/** Stores the logins of users: in memory, or in files that only the process's user can read. */
 import { hash } from "node:crypto";
 import { chmod, mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -11,13 +11,13 @@ import { readTextFile } from "../../../documents/read-text-file.ts";
 import { replaceFile } from "../../../documents/replace-file.ts";
 import { withLockFile } from "./login-lock.ts";
 
-/** A user of one server; the gateway itself, as a client of its authorization server, has the user "". */
+/** A user of one server. The client registration of the gateway itself has the user "". */
 export interface LoginKey {
   readonly server: string;
   readonly user: string;
 }
 
-/** Whom a call is made for that no principal makes, as on a command line. A token that is a server's only one has this id as well. */
+/** The user of calls without a principal, as on a command line. The principal of a server's only token has this id as well. */
 export const LOCAL_USER = "local";
 
 export interface LoginStore {
@@ -25,16 +25,16 @@ export interface LoginStore {
   set(key: LoginKey, value: JsonObject): Promise<void>;
   /** Idempotent. */
   delete(key: LoginKey): Promise<void>;
-  /** The users that have something kept for a server, "" left out. */
+  /** The users with an entry for a server, without "". */
   users(server: string): Promise<readonly string[]>;
-  /** Runs `work` while no other process that shares the store runs work for the key. @throws the reason of the signal, by rejecting */
+  /** Runs `work` while no other process that shares the store runs work for the key. @throws the reason of the signal, as a rejection */
   alone<T>(key: LoginKey, options: { readonly clock: Clock; readonly signal: AbortSignal }, work: () => Promise<T>): Promise<T>;
 }
 
 export function memoryLogins(): LoginStore {
   const kept = new Map<string, { readonly key: LoginKey; readonly value: JsonObject }>();
   return {
-    alone: (_key, _options, work) => work(), // no other process has it
+    alone: (_key, _options, work) => work(), // no other process shares it
     get: (key) => Promise.resolve(kept.get(nameOf(key))?.value),
     set: (key, value) => Promise.resolve(void kept.set(nameOf(key), { key, value })),
     delete: (key) => Promise.resolve(void kept.delete(nameOf(key))),
@@ -43,15 +43,15 @@ export function memoryLogins(): LoginStore {
   };
 }
 
-/** Only this user may read tokens. */
+/** Permissions: only the process's user may read tokens. */
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 const MAX_BYTES = 4 * 1024 * 1024;
 const REMOVE = "Remove the file; its user logs in again.";
 
 /**
- * One file for each login. Every method rejects with `store_failed` for what cannot be read or written; `users` leaves out a file that
- * cannot be read, and warns of it once.
+ * Stores each login in a file. Every method rejects with `store_failed` for a file that cannot be read or written, except `users`, which leaves such
+ * a file out and logs a warning once.
  */
 export function loginFiles(folder: string, log: Log): LoginStore {
   const reported = new Set<string>();
@@ -108,7 +108,7 @@ function entryIn(text: string, path: string): { readonly key: LoginKey; readonly
   try {
     entry = parseJson(text);
   } catch {
-    entry = undefined; // what it says is not repeated: it may be a part of a token
+    entry = undefined; // the error is dropped, as it may quote a part of a token
   }
   const { format, server, user, value } = isJsonObject(entry) ? entry : ({} as JsonObject); // nothing to read
   if (format === FORMAT && typeof server === "string" && typeof user === "string" && isJsonObject(value))
@@ -118,7 +118,7 @@ function entryIn(text: string, path: string): { readonly key: LoginKey; readonly
   });
 }
 
-/** A name for a file that says neither server nor user. */
+/** A file name that reveals neither server nor user. */
 function nameOf({ server, user }: LoginKey): string {
   return hash("sha256", JSON.stringify([server, user]));
 }

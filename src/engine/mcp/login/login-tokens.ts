@@ -1,26 +1,26 @@
-/** The tokens of a user who has logged in, as a store keeps them. */
+/** The tokens of a logged-in user, as a store has them. */
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import { redactor, type Redact } from "../../../core/base/redact.ts";
 
-/** The tokens of a user who has logged in, and how long they last. */
+/** The tokens of a logged-in user, and their expiry. */
 export interface Tokens {
   readonly access_token: string;
   readonly refresh_token?: string;
-  /** In milliseconds since 1970. */
+  /** When the access token expires, in milliseconds since 1970. */
   readonly expiresAt?: number;
-  /** The authorization server that gave them. */
+  /** The authorization server that issued them. */
   readonly issuer?: string;
-  /** The scopes that the user gave, with spaces between. */
+  /** The scopes that the user granted, space-separated. */
   readonly scope?: string;
-  /** That of the client that got them. */
+  /** The redirect address of the client that got them. */
   readonly redirectUrl?: string;
-  /** The scopes that it was registered for, where there are several clients: those that a login for a wider token asked for. */
+  /** The scopes that the client was registered for, if there are several clients: those of a login for more scopes. */
   readonly clientScope?: string;
-  /** The id of the client, where it is the address of its metadata document. */
+  /** The id of the client, if it is the address of its metadata document. */
   readonly clientMetadataUrl?: string;
 }
 
-/** Undefined where the entry has none. */
+/** The tokens in an entry of a store; undefined if it has none. */
 export function tokensIn(kept: JsonObject | undefined): Tokens | undefined {
   const tokens = kept?.["tokens"];
   if (!isJsonObject(tokens) || typeof tokens["access_token"] !== "string") return undefined;
@@ -40,14 +40,14 @@ export function tokensIn(kept: JsonObject | undefined): Tokens | undefined {
 
 /** Whether a user is logged in to a server. */
 export interface UserLogin {
-  /** The toolset. */
+  /** The name of the toolset. */
   readonly server: string;
   readonly loggedIn: boolean;
-  /** When the token ends, in milliseconds since 1970; left out where it is renewed by itself, or its end is not known. */
+  /** When the token expires, in milliseconds since 1970; left out if it is renewed automatically, or its expiry is not known. */
   readonly endsAt?: number;
 }
 
-/** @param tokens undefined for a user who has none */
+/** @param tokens undefined for a user without tokens */
 export function loginOf(server: string, tokens: Tokens | undefined, wallTime: number): UserLogin {
   const { refresh_token: refresh, expiresAt: endsAt } = tokens ?? { expiresAt: 0 };
   const isOver = refresh === undefined && endsAt !== undefined && endsAt <= wallTime;
@@ -55,8 +55,8 @@ export function loginOf(server: string, tokens: Tokens | undefined, wallTime: nu
 }
 
 /**
- * The scopes to ask a user for who lacks some: those and the ones that they gave before, which a new token would lack otherwise. Undefined where the token
- * has them all, so that another one would be refused as well.
+ * The scopes to request from a user whose token lacks some: those, and the ones granted before, which a new token would otherwise lose. Undefined if
+ * the token has them all, as a new one would be refused as well.
  */
 export function widenedScope({ scope = "" }: Tokens, lacking: string): string | undefined {
   const given = new Set(scope.split(" ").filter((name) => name !== ""));
@@ -67,7 +67,7 @@ export function widenedScope({ scope = "" }: Tokens, lacking: string): string | 
 }
 
 /**
- * The scopes, with spaces between, that a token lacks though its user's last login asked for them: another login would end as that one did. Undefined where
+ * The scopes, space-separated, that a token lacks although the user's last login requested them: another login would end the same way. Undefined if
  * there are none.
  */
 export function withheldScope({ scope = "", clientScope = "" }: Tokens, lacking: string): string | undefined {
@@ -77,7 +77,7 @@ export function withheldScope({ scope = "", clientScope = "" }: Tokens, lacking:
 }
 
 /**
- * Whether an authorization server refuses two scopes together. Entra does with `api://<id>/.default`, which means all that was allowed before, and
+ * Whether an authorization server refuses two scopes together. Entra does so for `api://<id>/.default`, which means everything granted before, and
  * single scopes of a resource.
  *
  * @see https://learn.microsoft.com/en-us/entra/identity-platform/scopes-oidc#the-default-scope (2026-11)
@@ -88,7 +88,7 @@ function excludes(one: string, other: string): boolean {
   return (isAll(one) && isOfResource(other)) || (isAll(other) && isOfResource(one));
 }
 
-/** Takes the tokens out of a text. */
+/** Removes the tokens from a text. */
 export function redactTokens(tokens: Tokens | undefined): Redact {
   const { access_token: token = "", refresh_token: refresh = "" } = tokens ?? {};
   return redactor({ token, "refresh token": refresh });

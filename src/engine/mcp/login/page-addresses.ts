@@ -1,4 +1,4 @@
-/** The addresses of the pages of logins. Requests to them come without the path of the server. */
+/** The addresses of the login pages. Requests arrive without the base path of the server. */
 import { DOCUMENT_PATH } from "./client-document.ts";
 import { quoted } from "../../../core/base/wording.ts";
 import { ToolError } from "../../../core/error.ts";
@@ -7,7 +7,7 @@ import { checkOrigin } from "./logins-options.ts";
 export const LOGIN_PATH = "/upstreams/login";
 export const CALLBACK_PATH = "/upstreams/callback";
 
-/** There are none until their origin is known. */
+/** The addresses of the pages, undefined until their origin is known. */
 export class PageAddresses {
   #origin: string | undefined;
   #basePath: string | undefined;
@@ -21,22 +21,22 @@ export class PageAddresses {
     return this.#origin && this.#origin + (this.#basePath ?? "");
   }
 
-  /** Where the authorization server sends people back to. */
+  /** The redirect address for authorization servers. */
   get callback(): string | undefined {
     return this.server && this.server + CALLBACK_PATH;
   }
 
-  /** Of the document of their own client. */
+  /** The address of the document of the pages' own client. */
   get document(): string | undefined {
     return this.server && this.server + DOCUMENT_PATH;
   }
 
-  /** The attributes of a cookie that is sent to the pages alone. */
+  /** The attributes of a cookie that is sent only to the pages. */
   get cookieAttributes(): string {
     return `Path=${this.#basePath ?? ""}/upstreams/; HttpOnly; SameSite=Lax${this.#origin?.startsWith("https:") === true ? "; Secure" : ""}`;
   }
 
-  /** The first one counts. @throws ToolError `invalid_argument` for an origin that is none */
+  /** Sets the origin, if none was set before. @throws ToolError `invalid_argument` if the text is not an origin */
   serveAt(origin: string): void {
     checkOrigin(origin);
     this.#origin ??= origin;
@@ -53,7 +53,7 @@ export class PageAddresses {
     );
   }
 
-  /** The page that asks whether to go on with a login, from the host on. */
+  /** The path and query of the page that asks whether to continue with a login. */
   loginPath(id: string): string {
     return `${this.#basePath ?? ""}${LOGIN_PATH}?id=${id}`;
   }

@@ -1,4 +1,4 @@
-/** Logins that have begun and not ended: one for each user and server, each for one browser. */
+/** Logins in progress: at most one for each user and server, each bound to one browser. */
 import { ToolError } from "../../../core/error.ts";
 import type { Clock } from "../../../core/ports.ts";
 import { newSecret } from "../../../net/secret.ts";
@@ -10,9 +10,9 @@ export interface PendingLogin extends LoginKey {
   readonly request: LoginRequest;
   readonly expiresAt: number;
   readonly done: PromiseWithResolvers<void>;
-  /** The cookie of the browser that continued; undefined until one does. */
+  /** The cookie of the browser that continued the login; undefined until one does. */
   browser: string | undefined;
-  /** Whether its code is being exchanged: it is not exchanged twice. */
+  /** Whether its code is being exchanged, which happens only once. */
   isEnding: boolean;
 }
 
@@ -21,7 +21,7 @@ const MAX_PENDING = 10_000;
 export class PendingLogins {
   readonly #clock: Clock;
   readonly #loginMs: number;
-  /** By user and server, the oldest first. */
+  /** The logins by user and server, the oldest first. */
   readonly #pending = new Map<string, PendingLogin>();
 
   constructor({ clock, loginMs }: { readonly clock: Clock; readonly loginMs: number }) {
@@ -41,7 +41,7 @@ export class PendingLogins {
     return undefined;
   }
 
-  /** In place of an earlier one of the user. */
+  /** Adds a login, in place of an earlier one of the user. */
   hold({ server, user }: LoginKey, request: LoginRequest): PendingLogin {
     const [oldest] = this.#pending.values();
     if (this.#pending.size >= MAX_PENDING && oldest !== undefined) this.forget(oldest);
@@ -59,7 +59,7 @@ export class PendingLogins {
     if (this.#pending.get(nameOf(pending)) === pending) this.#pending.delete(nameOf(pending));
   }
 
-  /** Removes the login of a user that has not ended. */
+  /** Removes a login in progress and rejects its `done`. */
   forget(key: LoginKey): void {
     const pending = this.#pending.get(nameOf(key));
     this.#pending.delete(nameOf(key));

@@ -1,4 +1,4 @@
-/** An MCP server that each user calls with a token of their own: a connection for each, and a login where there is no token. */
+/** An MCP server that is called with a token of each user: one connection per user, and a login if there is no token. */
 import type { AuthProvider } from "@modelcontextprotocol/client";
 import type { ToolContext } from "../../../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../../../core/engine.ts";
@@ -20,11 +20,11 @@ import { ExchangedTokens } from "./token-exchange.ts";
 import type { PendingLogin } from "./pending-logins.ts";
 import type { LoginServer, UserLogins } from "./user-logins.ts";
 
-/** So many users have a connection at a time; that which was used longest ago is closed first. */
+/** Maximum number of users with a connection; the least recently used is closed first. */
 const MAX_CONNECTIONS = 500;
-/** The connection of a user may always take so long to open: its token may have to be renewed first, behind those of others. */
+/** Shortest limit for opening the connection of a user, in milliseconds: renewing the token may have to wait for other renewals. */
 const OPEN_TIMEOUT_MS = 60_000;
-/** How long a call waits for its user to log in, once they have opened the page. */
+/** How long a call waits for its user to log in after they opened the page, in milliseconds. */
 const LOGIN_WAIT_MS = 20_000;
 
 interface Open {
@@ -50,16 +50,16 @@ export class PerUserEngine implements Engine {
   readonly #options: McpUrlOptions;
   readonly #auth: McpUserLoginAuth | McpTokenExchangeAuth;
   readonly #makeEngine: (options: McpUrlOptions) => Engine;
-  /** By user, the one used last at the end. */
+  /** The connections by user, the most recently used last. */
   readonly #connections = new Map<string, Connection>();
   #context: EngineContext | undefined;
   #server: Omit<LoginServer, "client" | "onLogin" | "onLogout"> | undefined;
-  /** Lists the tools with credentials of its own. */
+  /** Lists the tools, with the credentials of `listWith`. */
   #lister: Engine | undefined;
   #isListed = false;
-  /** Why it listed no tools, as it was logged last. */
+  /** The reason why no tools were listed, as last logged. */
   #unlisted: string | undefined;
-  /** Those who did so while tools were listed. */
+  /** Users who logged out while tools were being listed. */
   readonly #loggedOut = new Set<string>();
   #closing = new AbortController();
   readonly #closers: (() => void)[] = [];
@@ -113,7 +113,7 @@ export class PerUserEngine implements Engine {
   call(request: EngineRequest, context: ToolContext): Promise<unknown> {
     return this.#ask(context, async (engine) => {
       if (!this.#isListed && request.tool.name === LOGIN_TOOL.name) {
-        this.#context?.changed(); // they may have logged in by another process
+        this.#context?.changed(); // the user may have logged in through another process
         return "You are logged in: look at the tools again.";
       }
       return await engine.call(request, context);
@@ -135,7 +135,7 @@ export class PerUserEngine implements Engine {
     await Promise.allSettled([lister?.close?.(), ...connections.map(closed)]);
   }
 
-  /** Calls for the user; where they must log in first, once more after they did. */
+  /** Runs `work` for the user; once more if they had to log in first. */
   async #ask(context: ToolContext, work: (engine: Engine) => Promise<unknown>): Promise<unknown> {
     const user = userOf(context);
     for (let attempt = 1; ; attempt++) {
@@ -156,8 +156,8 @@ export class PerUserEngine implements Engine {
   }
 
   /**
-   * Has the user log in where the refusal of a call wants it, and was the first answer, so that nothing has happened. Resolves to whether the call may be made
-   * again. @throws ToolError `permission_denied` with the address of the login, by rejecting
+   * Logs the user in if the refusal of a call requires it and nothing was executed before. Resolves to whether the call may be repeated. @throws
+   * ToolError `permission_denied` with the address of the login, as a rejection
    */
   async #loggedInFor(thrown: unknown, { user, context }: { readonly user: string; readonly context: ToolContext }): Promise<boolean> {
     const auth = this.#auth;
@@ -185,10 +185,10 @@ export class PerUserEngine implements Engine {
         operatorHint: `The user ${JSON.stringify(user)} has no valid token for ${server}: log in with haft mcp login ${server}`,
       });
     const pending = await logins.needed({ server, user });
-    if (pending !== undefined) await this.#ended(pending, { logins, context }); // else they have just logged in
+    if (pending !== undefined) await this.#ended(pending, { logins, context }); // undefined if they have just logged in
   }
 
-  /** @param wants the text that the user is asked with */
+  /** Waits for the end of the login. @param wants the request to the user, as part of a sentence */
   async #ended(
     pending: PendingLogin,
     { logins, context, wants = "wants you to log in" }: Asking & { readonly wants?: string },
@@ -220,7 +220,10 @@ export class PerUserEngine implements Engine {
     if (!this.#isListed) this.#context?.changed();
   }
 
-  /** Undefined while no user is logged in. @throws ToolError where tools were listed before and may be again: they are kept. By rejecting */
+  /**
+   * The tools of the first user who can list them; undefined if no user is logged in. @throws ToolError if listing failed temporarily, so that the
+   * known tools are kept; as a rejection
+   */
   async #listedForUser(signal: AbortSignal): Promise<readonly Tool[] | undefined> {
     let failed: ToolError | undefined;
     const { logins } = this.#auth.type === "user-login" ? this.#auth : { logins: undefined };
@@ -228,8 +231,8 @@ export class PerUserEngine implements Engine {
     this.#loggedOut.clear();
     for (const user of (await logins?.users(server)) ?? []) {
       const connection = this.#connectionOf(user);
-      const before = connection.redact(); // a token that is refused is gone afterwards
-      before.catch(() => undefined); // it fails again below
+      const before = connection.redact(); // read first, as a refused token is deleted
+      before.catch(() => undefined); // awaited below
       try {
         const { engine, tools } = await connection.opening;
         const listed = this.#isListed ? ((await engine.list?.(signal)) ?? tools) : tools;
@@ -261,7 +264,7 @@ export class PerUserEngine implements Engine {
     const known = this.#connections.get(user);
     this.#connections.delete(user);
     const connection = known ?? this.#connect(user);
-    this.#connections.set(user, connection); // the last one used
+    this.#connections.set(user, connection); // moves it to the end, as the most recently used
     this.#closeIdle();
     return connection;
   }
@@ -279,7 +282,7 @@ export class PerUserEngine implements Engine {
     return connection;
   }
 
-  /** In time: all later calls of the user would wait for a server that never answers. */
+  /** Opens the engine within a time limit, as all later calls of the user would wait for a server that never answers. */
   async #opened(engine: Engine): Promise<readonly Tool[]> {
     const context = { ...this.#openContext(), changed: () => undefined };
     const { clock, openTimeoutMs = 0, signal: outer } = context;
@@ -287,7 +290,7 @@ export class PerUserEngine implements Engine {
     return await within({ clock, limitMs, outer }, async (signal) => (await engine.open?.({ ...context, signal })) ?? []);
   }
 
-  /** The next call tries again. Nothing was sent that could have begun anything. */
+  /** Forgets the connection, so that the next call tries again. The outcome is `not_started`, as no call was sent. */
   #notOpened(user: string, connection: Connection, thrown: unknown): never {
     if (this.#connections.get(user) === connection) this.#connections.delete(user);
     const { code, message, details, retryable, operatorHint } = ToolError.fromUnknown(thrown, "unavailable");
@@ -328,14 +331,14 @@ export class PerUserEngine implements Engine {
   }
 }
 
-/** A job is followed by the engine that began it, which is not closed before it has ended. */
+/** Keeps the connection open until the job has ended, which its engine follows. */
 function holdFor(job: RemoteJob, connection: Connection): void {
   const release = (): void => void connection.calls--;
   connection.calls++;
   job.result.then(release, release);
 }
 
-/** Where the tokens cannot be read, that is the error: the other one may say them. */
+/** The error without tokens. If the tokens cannot be read, that error is returned instead, as the given one may contain them. */
 async function redactedError(thrown: unknown, redacts: readonly Promise<Redact>[]): Promise<ToolError> {
   try {
     return (await Promise.all(redacts)).reduce(redactError, ToolError.fromUnknown(thrown, "unavailable"));
@@ -349,12 +352,12 @@ async function closed({ opening }: Connection): Promise<void> {
   await open?.engine.close?.();
 }
 
-/** The principal that a server found, else the person at this machine. */
+/** The principal that a server authenticated, else the local user. */
 function userOf({ data }: ToolContext): string {
   return principalIdOf(data) ?? LOCAL_USER;
 }
 
-/** The one tool of a server whose tools are not known before a user has logged in. */
+/** The only tool of a server whose tools are unknown before a user has logged in. */
 const LOGIN_TOOL: Tool = {
   name: "login",
   description: "Logs the user in to this server. Its tools are listed afterwards.",

@@ -1,4 +1,4 @@
-/** Tells an authorization server that a token is no longer used (RFC 7009). */
+/** Revokes a token at its authorization server (RFC 7009). */
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { ToolError } from "../../../core/error.ts";
 import { clientCredentials } from "../../../net/basic-credentials.ts";
@@ -16,10 +16,10 @@ export interface Revocation {
 }
 
 /**
- * Revokes the refresh token, else the access token. Does nothing where the authorization server offers no revocation.
+ * Revokes the refresh token, else the access token. Does nothing if the authorization server does not support revocation.
  *
- * @throws ToolError `permission_denied` where the server names another authorization server than the one that gave the tokens, which are not sent to it then;
- * `network_error` for an answer that is an error; what the requests throw. By rejecting
+ * @throws ToolError `permission_denied` if the server names another authorization server than the issuer of the tokens, which are not sent then;
+ * `network_error` for an error response; errors of the requests; as a rejection
  */
 export async function revokeToken({ url, sdk, fetch, provider, tokens }: Revocation): Promise<void> {
   const found = await sdk.discoverOAuthServerInfo(url, { fetchFn: fetch });
@@ -34,7 +34,7 @@ export async function revokeToken({ url, sdk, fetch, provider, tokens }: Revocat
     );
   if (typeof endpoint !== "string" || client === undefined) return;
   sdk.assertSecureTokenEndpoint(endpoint);
-  // Revoking a refresh token also ends the access tokens that were made with it (RFC 7009, section 2.1).
+  // revoking a refresh token also revokes its access tokens (RFC 7009, section 2.1)
   const { access_token: access, refresh_token: refresh } = tokens;
   const body = new URLSearchParams({ token: refresh ?? access, token_type_hint: refresh === undefined ? "access_token" : "refresh_token" });
   const headers = new Headers({ "content-type": "application/x-www-form-urlencoded" });

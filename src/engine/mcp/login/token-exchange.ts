@@ -1,4 +1,4 @@
-/** Tokens of users by RFC 8693: the authorization server gives one for a token that the user's identity provider has given. */
+/** Gets tokens of users by RFC 8693: the authorization server exchanges a token of the user's identity provider. */
 import type { AuthProvider, OAuthClientProvider, StoredOAuthTokens } from "@modelcontextprotocol/client";
 import { causesOf } from "../../../core/base/causes.ts";
 import { ToolError, describeThrown } from "../../../core/error.ts";
@@ -17,11 +17,11 @@ const GRANT = "urn:ietf:params:oauth:grant-type:token-exchange";
 const ACCESS_TOKEN = "urn:ietf:params:oauth:token-type:access_token";
 /** @see https://www.rfc-editor.org/rfc/rfc8693#section-2.2.2 */
 const REFUSALS: ReadonlySet<unknown> = new Set(["invalid_grant", "invalid_request", "invalid_target", "invalid_scope", "access_denied"]);
-/** Sooner than it expires, so that it is still good when it arrives. */
+/** How long before its expiry a token is replaced, so that it is still valid when it arrives, in milliseconds. */
 const EARLY_MS = 10_000;
-/** A token that is refused so soon after it was got was sent before. */
+/** A refusal within this time after a renewal, in milliseconds, is that of a request with the old token. */
 const JUST_RENEWED_MS = 1_000;
-/** All calls of a user wait for one exchange: it must end. */
+/** Longest time of an exchange, in milliseconds: all calls of the user wait for it. */
 const EXCHANGE_MS = 30_000;
 
 /** The tokens of one user, in memory. */
@@ -42,7 +42,7 @@ export class ExchangedTokens implements AuthProvider {
     this.#provider = new ExchangeProvider(exchange, user);
   }
 
-  /** The tokens that must not be shown. */
+  /** The tokens that must not appear in messages. */
   get secrets(): Readonly<Record<string, string>> {
     const { subject, kept } = this.#provider;
     return { "subject token": subject, token: kept?.access_token ?? "" };
@@ -81,7 +81,7 @@ export class ExchangedTokens implements AuthProvider {
   }
 }
 
-/** An error by which the authorization server refuses the user; any other as it is. */
+/** The error if the authorization server refused the user's token; any other error is returned as it is. */
 function refused(thrown: unknown): unknown {
   const code = [...causesOf(thrown)].find((each) => each instanceof Error && "code" in each && REFUSALS.has(each.code));
   if (code === undefined) return thrown;
@@ -107,7 +107,7 @@ class ExchangeProvider implements OAuthClientProvider {
     this.clientMetadata = { client_name: "haft", redirect_uris: [], grant_types: [GRANT], ...(scope === undefined ? {} : { scope }) };
   }
 
-  /** @throws ToolError `permission_denied` for another authorization server than the one that is configured */
+  /** @throws ToolError `permission_denied` for another authorization server than the configured one */
   clientInformation(context?: { readonly issuer: string }): { readonly client_id: string; readonly client_secret: string } {
     const { issuer, clientId, clientSecret } = this.#exchange;
     if (context !== undefined && context.issuer !== issuer)
