@@ -1,11 +1,11 @@
-/** The metadata of an answer for the program: status, address, headers of interest, and where the next page is. */
+/** The metadata of an answer for the program: status, address, selected headers, and the next page. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { HttpResponse } from "../../net/http-request.ts";
 import type { Secrets } from "./secrets.ts";
 
 export interface MetadataContext {
   readonly secrets: Secrets;
-  /** Of the API: addresses elsewhere are shown without their query. */
+  /** The origin of the API: addresses elsewhere are shown without their query. */
   readonly origin: string;
   /** Query parameters that hold credentials. */
   readonly secretQuery: readonly string[];
@@ -27,7 +27,7 @@ export function answerMetadata(response: HttpResponse, context: MetadataContext)
   };
 }
 
-/** Without what may be secret in it: an address elsewhere may be signed, and is shown without its query. */
+/** The address without secrets. One of another origin may be signed, and is shown without its query. */
 function toldAddress(address: URL, { secrets, origin, secretQuery }: MetadataContext): string {
   const url = new URL(address);
   url.username = "";
@@ -49,15 +49,15 @@ function toldHeaders({ headers, url }: HttpResponse, context: MetadataContext): 
   return Object.fromEntries(told);
 }
 
-/** Fields that hold a cursor or an address, the plainest names last: `next` may be anything. */
+/** Fields that may hold a cursor or an address. The most ambiguous names, such as `next`, come last. */
 const CURSOR_FIELDS: readonly string[] = (
   "next_cursor nextCursor next_page_token nextPageToken nextToken next_token continuation_token continuationToken " +
   "@odata.nextLink nextLink next_link next_url next_page_url next_page nextPage end_cursor endCursor next after cursor"
 ).split(" ");
-/** Objects in which services put them. */
+/** Objects in which services put these fields. */
 const HOLDERS: readonly string[] = "response_metadata pagination paging page_info pageInfo meta metadata cursors links _links".split(" ");
 
-/** `{next, from}`: an address or a cursor, and the header or field that says so. The Link header goes first. */
+/** `{next, from}`: an address or a cursor, and the header or field that it was found in. The Link header is preferred. */
 function nextPage({ headers, url }: HttpResponse, context: MetadataContext): JsonObject | undefined {
   const link = nextLink(headers.get("link")?.join(", ") ?? "");
   if (link !== undefined && URL.canParse(link, url.href)) return { next: toldAddress(new URL(link, url), context), from: "Link" };
@@ -67,7 +67,7 @@ function nextPage({ headers, url }: HttpResponse, context: MetadataContext): Jso
     : { ...found, next: typeof found.next === "string" ? toldCursor(found.next, context) : found.next };
 }
 
-/** A cursor that is an address is given as one. */
+/** A cursor without secrets; one that is an address is handled as one. */
 function toldCursor(text: string, context: MetadataContext): string {
   return /^https?:\/\//iu.test(text) && URL.canParse(text) ? toldAddress(new URL(text), context) : context.secrets.redact(text);
 }

@@ -1,8 +1,8 @@
-/** Turns the bytes of an answer into text, whatever they say they are. */
+/** Decodes the bytes of an answer, even if the declared encoding is wrong. */
 import type { MediaType } from "./media-type.ts";
 import { atMost } from "../../core/base/short-text.ts";
 
-/** Undefined for an unknown encoding. A byte order mark is left out. */
+/** Decodes text without its byte order mark; undefined if the encoding is unknown. */
 export function decodeText(bytes: Uint8Array, { charset }: Pick<MediaType, "charset">): string | undefined {
   const marked = charsetOfMark(bytes);
   if (marked !== undefined) return new TextDecoder(marked).decode(bytes);
@@ -11,11 +11,11 @@ export function decodeText(bytes: Uint8Array, { charset }: Pick<MediaType, "char
   try {
     return new TextDecoder(charset).decode(bytes);
   } catch {
-    return undefined; // RangeError: no encoding of this name
+    return undefined; // RangeError: unknown encoding
   }
 }
 
-/** Undefined when the bytes are not UTF-8. */
+/** Decodes UTF-8; undefined if the bytes are not valid. */
 export function decodeUtf8(bytes: Uint8Array): string | undefined {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -31,7 +31,7 @@ function charsetOfMark([first, second, third]: Uint8Array): string | undefined {
   return first === 0xfe && second === 0xff ? "utf-16be" : undefined;
 }
 
-/** The beginning of a text on one line, without what could steer a terminal. */
+/** The beginning of a text on one line, without control characters. */
 export function excerpt(text: string, maxLength: number): string {
   const line = text
     .slice(0, maxLength * 4)

@@ -1,4 +1,4 @@
-/** Reads bytes that a model gives as base64. */
+/** Decodes bytes that a model gives as base64. */
 import { ToolError } from "../../core/error.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 
@@ -13,7 +13,7 @@ export interface GivenBytes {
 const DATA_URI = /^data:([^;,]{0,200})((?:;[^;,]{0,200}){0,5});base64,/iu;
 const ALPHABET = /^[A-Za-z0-9+/_-]*={0,2}$/u;
 
-/** Base64, also its form for addresses, or a data: URI. @throws ToolError `invalid_input` for anything else */
+/** Reads base64, base64url or a data: URI. @throws ToolError `invalid_input` for anything else */
 export function readBase64(value: JsonValue, key: string): GivenBytes {
   if (typeof value !== "string") throw notBase64(key, "it is not a string");
   const uri = DATA_URI.exec(value);
@@ -22,13 +22,13 @@ export function readBase64(value: JsonValue, key: string): GivenBytes {
   return { bytes: Buffer.from(text, "base64"), mediaType: uri?.[1] === "" ? undefined : uri?.[1], filename: nameOf(uri?.[2] ?? "") };
 }
 
-/** `data:audio/mpeg;name=talk.mp3;base64,…`, as forms in browsers write it. */
+/** The `name` of `data:audio/mpeg;name=talk.mp3;base64,…`, as browsers write it. */
 function nameOf(parameters: string): string | undefined {
   const name = /;name=([^;,]+)/iu.exec(parameters)?.[1];
   try {
     return name === undefined ? undefined : decodeURIComponent(name);
   } catch {
-    return name; // a percent sign that means itself
+    return name; // a literal percent sign
   }
 }
 

@@ -1,4 +1,4 @@
-/** Makes an HTTP request of the input of a call: address, headers and body, but for what the engine itself sends along. */
+/** Builds the HTTP request of a call from its input: address, headers and body, without the headers that the engine adds. */
 import { ToolError } from "../../core/error.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { HttpHeader } from "../../net/http-request.ts";
@@ -13,21 +13,21 @@ import { valueText } from "../../core/content.ts";
 
 export interface BuiltRequest {
   readonly url: URL;
-  /** By lower-case name. */
+  /** Headers by lower-case name. */
   readonly headers: ReadonlyMap<string, HttpHeader>;
   /** `name=value` each. */
   readonly cookies: readonly string[];
   readonly body: Uint8Array | undefined;
 }
 
-/** The longest value of a header that a model may give: servers refuse longer ones, and so do we, before anything is sent. */
+/** Maximum length of a header's value from a model, as servers refuse longer ones. */
 const MAX_HEADER_LENGTH = 8_192;
-/** Not by a parameter: cookies have a place of their own. */
+/** Headers that a parameter cannot set. Cookies have their own place (`in: cookie`). */
 const NOT_TO_SET: ReadonlySet<string> = new Set([...CONNECTION_HEADERS, "proxy-authorization", "cookie"]);
 
 /**
- * @param base where paths begin, without a trailing slash
- * @throws ToolError `invalid_input` for what cannot be sent as it is
+ * @param base the address before the paths, without a trailing slash
+ * @throws ToolError `invalid_input` for values that cannot be sent
  */
 export function buildRequest(operation: HttpOperation, input: JsonObject, base: string): BuiltRequest {
   const body = operation.body === undefined ? undefined : requestBody(operation.body, input);
@@ -52,7 +52,7 @@ interface AddressParts {
   readonly query: readonly string[];
 }
 
-/** The whole address, once it is known to lie where the operation says. */
+/** The address of the request. @throws ToolError `invalid_input` if the values lead outside the operation's path */
 function address(operation: HttpOperation, { base, path, query }: AddressParts): URL {
   const literal = new URL(base + literalPrefix(operation));
   const separator = path.includes("?") ? "&" : "?";
@@ -83,12 +83,12 @@ function addHeader(headers: Map<string, HttpHeader>, parameter: HttpParameter, v
   if (text !== undefined) headers.set(name, [name, checkedHeader(parameter.key, text)]);
 }
 
-/** A form says in its media type how it is to be read; nothing has none. */
+/** Whether a header parameter may replace the content type: not that of a form, which the server needs, and not if there is no body. */
 function mayBeRenamed(contentType: HttpHeader | undefined): boolean {
   return contentType !== undefined && !/^(?:multipart\/|application\/x-www-form-urlencoded)/u.test(contentType[1]);
 }
 
-/** Keys that a schema lets through without anything in the document saying where they go: to the query. */
+/** The query of undeclared keys, which the schema allowed although the document does not say where they are sent. */
 function undeclared(operation: HttpOperation, input: JsonObject): readonly string[] {
   const declared = new Set([
     ...operation.parameters.map((parameter) => parameter.key),
@@ -100,7 +100,7 @@ function undeclared(operation: HttpOperation, input: JsonObject): readonly strin
   );
 }
 
-/** The media types that the document names for the answer, and any other if need be. */
+/** The media types that the document declares for the answer, and any other with low priority. */
 function acceptHeader(accepts: readonly string[]): string {
   const named = accepts.filter((type) => parseMediaType(type).type !== "" && VISIBLE.test(type) && !type.includes(",")).slice(0, 10);
   if (named.includes("*/*")) return named.join(", ");
@@ -110,7 +110,7 @@ function acceptHeader(accepts: readonly string[]): string {
 const VISIBLE = /^[\x20-\x7e]*$/u;
 const HEADER_VALUE = /^[\t\x20-\x7e]*$/u;
 
-/** @param key what the model calls it @throws ToolError `invalid_input` for what would not stay inside its header */
+/** @param key the name in the input @throws ToolError `invalid_input` for text that is not a valid header value */
 function checkedHeader(key: string, text: string): string {
   if (text.length > MAX_HEADER_LENGTH) {
     throw new ToolError(

@@ -1,4 +1,4 @@
-/** Lets a call in: chooses what an operation needs among what the program has given, and says how it is sent. */
+/** Selects the credentials that an operation needs from those of the program, and adds them to requests. */
 import type { HttpHeader } from "../../net/http-request.ts";
 import { ToolError } from "../../core/error.ts";
 import type { HttpOperation, SecurityScheme } from "./http-operation.ts";
@@ -17,15 +17,15 @@ export interface Admission {
   readonly headers: readonly HttpHeader[];
   readonly query: readonly (readonly [name: string, value: string])[];
   readonly cookies: readonly string[];
-  /** Ends the sentence "It was sent …": says which credentials, and none of them. */
+  /** The kinds of credentials, without their values, as the end of the sentence "It was sent …". */
   readonly described: string;
-  /** Forgets a fetched token that was not taken; false when there is none, and trying again is no use. */
+  /** Discards a fetched token that was refused. Returns false if there is none, so that another attempt would not help. */
   refuse(): boolean;
 }
 
 export class Credentials {
   readonly #credentials: readonly Credential[];
-  /** One way in for every operation, or several that go together, whatever the document calls it. */
+  /** Whether the credentials are not bound to security schemes: all of them are used for every operation that needs any. */
   readonly #isOne: boolean;
 
   constructor(auth: RestOptions["auth"], ports: TokenPorts) {
@@ -38,7 +38,7 @@ export class Credentials {
     }));
   }
 
-  /** Rejects when a token is needed and cannot be had; see `TokenKeeper.token`. */
+  /** Rejects if a token is needed and cannot be fetched; see `TokenKeeper.token`. */
   async admit(operation: HttpOperation, signal: AbortSignal): Promise<Admission> {
     const chosen = this.#choose(operation);
     if (chosen.length === 0) return nothing(operation);
@@ -51,7 +51,7 @@ export class Credentials {
     for (const { keeper } of this.#credentials) keeper?.close();
   }
 
-  /** The first requirement of the document that can be met. Where it has none to say, everything there is. */
+  /** The credentials of the first requirement that can be met; all credentials if the document declares no security. */
   #choose({ security }: HttpOperation): readonly Credential[] {
     if (security === undefined) return this.#credentials;
     const needs = security.filter((requirement) => requirement.length > 0);
@@ -65,7 +65,7 @@ export class Credentials {
   }
 }
 
-/** Only one of them can be in the Authorization header: a token goes before a password. */
+/** Which credential is used if several would set the Authorization header: tokens rank higher than a password. */
 const RANKS = { bearer: 3, oauth2: 2, basic: 1, apiKey: 0 } as const satisfies Record<RestAuth["type"], number>;
 
 class AdmissionParts {
@@ -120,7 +120,9 @@ class AdmissionParts {
 
 type KeyPlace = Required<Pick<ApiKey, "in" | "name">>;
 
-/** Where a key goes: as the program says, and what it leaves out as the document's security scheme says. Undefined where neither names it. */
+/**
+ * The header, query parameter or cookie of a key: as the program says, completed from the document's security scheme. Undefined if neither names it.
+ */
 export function placeOfKey(
   auth: ApiKey,
   scheme: string | undefined,

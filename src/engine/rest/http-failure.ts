@@ -1,4 +1,4 @@
-/** Makes an error of an answer that is no success: what the service said, and what that means for another try. */
+/** Makes an error from a failed answer: the service's message, and whether a retry may succeed. */
 import type { ErrorCode, Outcome } from "../../core/error-codes.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
@@ -21,10 +21,10 @@ interface Meaning {
 
 const REFUSED: Meaning = { code: "execution_failed", retryable: false, outcome: "failed" };
 
-/** The credentials that were sent do not allow this. */
+/** The credentials were accepted, but do not allow the operation, or were refused. */
 const DENIED: Meaning = { code: "permission_denied", retryable: false, outcome: "failed" };
 
-/** Answers that mean something else than that the request was refused (4xx) or failed (5xx). */
+/** Statuses that mean something else than refused (4xx) or failed (5xx). */
 const MEANINGS: ReadonlyMap<number, Meaning> = new Map<number, Meaning>([
   [401, DENIED],
   [403, DENIED],
@@ -42,10 +42,10 @@ const MEANINGS: ReadonlyMap<number, Meaning> = new Map<number, Meaning>([
 ]);
 
 const BROKEN: Meaning = { code: "execution_failed", retryable: true, outcome: "unknown" };
-/** A redirect that leads nowhere: whether anything was done is not said. */
+/** A redirect that cannot be followed; it is not known whether anything was done. */
 const NOT_FOLLOWED: Meaning = { code: "execution_failed", retryable: false, outcome: "unknown" };
 
-/** @param sent how the call was let in, for 401 and 403; see `Admission.described` */
+/** @param sent the credentials of the call, for 401 and 403; see `Admission.described` */
 export async function httpFailure(response: HttpResponse, sent: string, clock: Clock): Promise<ToolError> {
   const { status, headers } = response;
   const text = await readText(response);
@@ -66,7 +66,7 @@ function meaningOf(status: number): Meaning {
   return MEANINGS.get(status) ?? (status >= 500 ? BROKEN : status >= 400 ? REFUSED : NOT_FOLLOWED);
 }
 
-/** The beginning of what was said; a connection that breaks meanwhile takes nothing from the status. */
+/** The beginning of the body. If the connection breaks, the part that arrived: the status is known in any case. */
 async function readText(response: HttpResponse): Promise<string> {
   const pieces = new Pieces();
   let bytes = 0;

@@ -1,55 +1,57 @@
-/** How the input of one tool becomes one HTTP request. Plain data: an import makes it, the engine reads it. */
+/** Describes how the input of a tool becomes an HTTP request. Plain data that the OpenAPI import makes and the engine reads. */
 
 export interface HttpOperation {
   /** Upper case: `GET`, `TRACE`. */
   readonly method: string;
-  /** As the document has it, placeholders in braces: `/repos/{owner}/{repo}`. */
+  /** As in the document, placeholders in braces: `/repos/{owner}/{repo}`. */
   readonly path: string;
-  /** Where `path` begins, without a trailing slash; undefined where the document does not say, or only a relative address. */
+  /** The address before `path`, without a trailing slash; undefined if the document has none, or only a relative one. */
   readonly server?: string;
   readonly parameters: readonly HttpParameter[];
   readonly body?: HttpBody;
-  /** Any one of these will do, in the order of the document; an empty requirement = none needed. Undefined = what the engine has. */
+  /** Alternatives, in the document's order; an empty requirement = no credentials needed. Undefined = all that the engine has. */
   readonly security?: readonly SecurityRequirement[];
-  /** Media types the answer may have, as the document says; for the Accept header. */
+  /** Media types that the document declares for the answer; for the Accept header. */
   readonly accepts: readonly string[];
 }
 
 export interface HttpParameter {
-  /** The name on the wire. */
+  /** The name in the request. */
   readonly name: string;
   readonly in: "path" | "query" | "header" | "cookie";
-  /** Which property of the input it comes from. */
+  /** The property of the input with its value. */
   readonly key: string;
   readonly required: boolean;
   readonly style: "simple" | "label" | "matrix" | "form" | "spaceDelimited" | "pipeDelimited" | "deepObject" | "tabDelimited";
   readonly explode: boolean;
-  /** Reserved characters of a query value are sent as they are. */
+  /** Whether reserved characters of a query value are sent unencoded. */
   readonly allowReserved?: boolean;
-  /** The input has no such property: the engine brings it, as a credential or a header of its own, or the path has no place for it. @default false */
+  /**
+   * Whether the input has no such property: the engine provides the value, as a credential or header, or the path has no place for it. @default false
+   */
   readonly supplied?: boolean;
-  /** A `content` parameter: its value is serialised in this media type, instead of by `style`. */
+  /** Set for a `content` parameter: its value is serialised in this media type, and not by `style`. */
   readonly mediaType?: string;
 }
 
 export interface HttpBody {
   readonly required: boolean;
-  /** The one that is sent. */
+  /** The media type that is sent. */
   readonly mediaType: string;
-  /** All that the document offers, in its order. */
+  /** All media types that the document offers, in its order. */
   readonly mediaTypes: readonly string[];
-  /** The input's keys are next to the parameters, or all of the body is under one of them. */
+  /** The properties of the input that are fields of the body, or the one property that is the whole body. */
   readonly fields: readonly BodyField[] | { readonly key: string };
-  /** The value of its one key is base64, although the media type is one of text. @default as the media type says */
+  /** Whether the value of the single property is base64, although the media type is textual. @default as the media type says */
   readonly binary?: boolean;
-  /** Of a form or multipart body, by wire name. */
+  /** Encodings of fields of a form or multipart body, by their names in the body. */
   readonly encoding?: Readonly<Record<string, BodyEncoding>>;
 }
 
 export interface BodyField {
   /** The name in the body. */
   readonly name: string;
-  /** Which property of the input it comes from. */
+  /** The property of the input with its value. */
   readonly key: string;
   readonly required: boolean;
 }
@@ -59,15 +61,15 @@ export interface BodyEncoding {
   readonly style?: HttpParameter["style"];
   readonly explode?: boolean;
   readonly allowReserved?: boolean;
-  /** The value is base64 of the bytes to send. */
+  /** Whether the value is base64 of the bytes to send. */
   readonly binary?: boolean;
 }
 
-/** Scheme name → scopes; all of them together. */
+/** Security schemes that are all required together. */
 export type SecurityRequirement = readonly SecurityUse[];
 
 export interface SecurityUse {
-  /** The name the document gives the scheme. */
+  /** The scheme's name in the document. */
   readonly name: string;
   readonly scopes: readonly string[];
   readonly scheme: SecurityScheme;

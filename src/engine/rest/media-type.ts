@@ -1,8 +1,8 @@
-/** Reads media types: what a body is, and in which encoding. */
+/** Parses media types. */
 import { words } from "../../core/base/wording.ts";
 
 export interface MediaType {
-  /** Lower case, without parameters: `application/json`; empty when there is none, or none that can be read. */
+  /** Lower case, without parameters: `application/json`; empty if missing or invalid. */
   readonly type: string;
   /** Lower case. */
   readonly charset: string | undefined;
@@ -10,7 +10,7 @@ export interface MediaType {
 
 const MEDIA_TYPE = /^[\w!#$&^.+*-]{1,127}\/[\w!#$&^.+*-]{1,127}$/u;
 
-/** @param header as in Content-Type; only its first 1,000 characters are looked at */
+/** @param header the value of Content-Type; only its first 1,000 characters are read */
 export function parseMediaType(header: string | undefined): MediaType {
   const [first = "", ...parameters] = (header ?? "").slice(0, 1_000).split(";");
   const type = first.trim().toLowerCase();
@@ -22,7 +22,7 @@ export function parseMediaType(header: string | undefined): MediaType {
   return { type: MEDIA_TYPE.test(type) ? type : "", charset: charset === "" ? undefined : charset };
 }
 
-/** One JSON value, whatever it is called. Not a sequence of them. */
+/** Whether a body of this type is a single JSON value, not a sequence of them. */
 export function isJsonType(type: string): boolean {
   return type === "application/json" || type === "text/json" || type.endsWith("+json");
 }
@@ -34,7 +34,7 @@ const TEXT_TYPES: ReadonlySet<string> = words(
     "application/http",
 );
 
-/** Characters rather than bytes. */
+/** Whether a body of this type is text and not bytes. */
 export function isTextType(type: string): boolean {
   return type.startsWith("text/") || type.endsWith("+xml") || type.endsWith("+yaml") || isJsonType(type) || TEXT_TYPES.has(type);
 }

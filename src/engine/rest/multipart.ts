@@ -1,4 +1,4 @@
-/** Writes multipart/form-data as browsers do. */
+/** Writes multipart/form-data in the way of browsers. */
 import { createHash } from "node:crypto";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -9,7 +9,7 @@ import { valueText } from "../../core/content.ts";
 
 export interface FormField {
   readonly name: string;
-  /** Which property of the input it comes from. */
+  /** The property of the input with its value. */
   readonly key: string;
   readonly value: JsonValue;
   readonly encoding: BodyEncoding | undefined;
@@ -25,7 +25,10 @@ export interface Multipart {
   readonly bytes: Uint8Array;
 }
 
-/** One part a value, several for a list. @see https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data */
+/**
+ * Writes one part for each value, and several for an array. @see
+ * https://html.spec.whatwg.org/multipage/form-control-infrastructure.html#multipart-form-data
+ */
 export function writeMultipart(mediaType: string, fields: readonly FormField[]): Multipart {
   const parts = fields.flatMap(partsOf);
   const boundary = boundaryOf(parts);
@@ -35,7 +38,7 @@ export function writeMultipart(mediaType: string, fields: readonly FormField[]):
   return { contentType: `${mediaType}; boundary=${boundary}`, bytes: Buffer.concat(pieces) };
 }
 
-/** Made of what it separates, so nothing that is sent can have been written to contain it. */
+/** A boundary from a hash of the parts, so that no part can contain it on purpose. */
 function boundaryOf(parts: readonly Part[]): string {
   const hash = createHash("sha256");
   for (const { head, bytes } of parts) hash.update(`${head.length}:${bytes.length}:${head}`).update(bytes);
@@ -49,7 +52,7 @@ function partsOf(field: FormField): readonly Part[] {
   return [partOf(field, value)];
 }
 
-/** The whole list is to be sent as one JSON text. */
+/** Whether an array is sent as one JSON text. */
 function isJsonType({ encoding }: FormField): boolean {
   return encoding?.contentType !== undefined && parseMediaType(encoding.contentType).type === "application/json";
 }
@@ -63,7 +66,7 @@ function partOf(field: FormField, value: JsonValue): Part {
   return { head: partHead(field.name, { contentType }), bytes: Buffer.from(text) };
 }
 
-/** A file is its bytes in base64, or an object that names it as well: `{filename, contentType, data}`. */
+/** The part of a file, given as base64 or as an object that also names it: `{filename, contentType, data}`. */
 function filePart(field: FormField, value: JsonValue): Part {
   const named = isJsonObject(value) ? value : undefined;
   const data = named === undefined ? value : (textOf(named, "data") ?? textOf(named, "base64") ?? null);
@@ -80,7 +83,7 @@ function textOf(table: { readonly [key: string]: JsonValue }, key: string): stri
   return typeof value === "string" ? value : undefined;
 }
 
-/** The first media type of a list that names one exactly. */
+/** The first media type of a list without wildcards. */
 function concreteType(contentType: string | undefined): string | undefined {
   const first = contentType
     ?.split(",")

@@ -1,4 +1,4 @@
-/** Gets the access token of OAuth 2 client credentials, and keeps it as long as it is good. */
+/** Fetches access tokens with OAuth 2 client credentials, and keeps each until it expires. */
 import { ToolError, hintsOf } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
@@ -9,9 +9,9 @@ import type { OAuthClient } from "./rest-options.ts";
 import { clientCredentials } from "../../net/basic-credentials.ts";
 import { Pieces } from "../../net/pieces.ts";
 
-/** A token is not used in its last moments, which the way to the server may take. */
+/** How long before its expiry a token is no longer used, in milliseconds, as a request takes time. */
 const EARLY_MS = 30_000;
-/** The lifetime of a token whose server does not give one. */
+/** Lifetime of a token, in seconds, if its server does not report one. */
 const DEFAULT_LIFE_S = 300;
 const MAX_LIFE_S = 86_400 * 30;
 const FETCH_TIMEOUT_MS = 30_000;
@@ -20,7 +20,7 @@ const MAX_ANSWER_BYTES = 256 * 1024;
 export interface TokenPorts {
   readonly client: HttpClient;
   readonly clock: Clock;
-  /** Called with every token, so that it is redacted elsewhere. */
+  /** Called with every token, so that it can be redacted elsewhere. */
   readonly onToken: (token: string) => void;
 }
 
@@ -43,9 +43,9 @@ export class TokenKeeper {
   }
 
   /**
-   * A token that is good: kept, or fetched once for all who wait.
+   * A valid token: a kept one, or one that is fetched once for all waiting calls.
    *
-   * @throws ToolError, by rejecting, `not_started`: `unavailable` when the server refuses, `network_error` when it cannot be reached
+   * @throws ToolError with outcome `not_started`: `unavailable` if the server refuses, `network_error` if it cannot be reached; as a rejection
    */
   async token(signal: AbortSignal): Promise<string> {
     const kept = this.#kept;
@@ -56,7 +56,7 @@ export class TokenKeeper {
     return (await untilAborted(this.#fetching, signal, cancelledMeanwhile)).token;
   }
 
-  /** The server of the API did not take this token: it is not used again. */
+  /** Discards a token that the API refused. */
   refuse(token: string): void {
     if (this.#kept?.token === token) this.#kept = undefined;
   }
@@ -66,7 +66,7 @@ export class TokenKeeper {
     this.#kept = undefined;
   }
 
-  /** Belongs to no call, so it ends by its own time only. */
+  /** Fetches a token for all waiting calls, so that no call's signal ends it, only its own timeout. */
   async #fetch(): Promise<AccessToken> {
     const { client, clock, onToken } = this.#ports;
     const late = new AbortController();
@@ -111,7 +111,7 @@ export class TokenKeeper {
     return new ToolError("unavailable", message, { operatorHint: "Check clientId, clientSecret, scopes and tokenUrl." });
   }
 
-  /** For any error here: the call itself was not sent. */
+  /** The error of a fetch, with the outcome `not_started`: the call itself was not sent. */
   #failed(error: ToolError, isLate: boolean): ToolError {
     const { code, retryable } = error;
     if (isLate)
@@ -152,7 +152,7 @@ function tokenRequest(auth: OAuthClient): {
   return { method: "POST", url: new URL(auth.tokenUrl), headers, body: Buffer.from(form.toString()) };
 }
 
-/** The object that was answered; empty for anything else. */
+/** The JSON object in the answer; an empty object for anything else. */
 async function readAnswer(body: AsyncIterable<Uint8Array>): Promise<JsonObject> {
   const pieces = new Pieces();
   let bytes = 0;
@@ -165,7 +165,7 @@ async function readAnswer(body: AsyncIterable<Uint8Array>): Promise<JsonObject> 
     const value = parseJson(new TextDecoder().decode(pieces.whole()));
     return isJsonObject(value) ? value : {};
   } catch {
-    return {}; // the status says enough, or the token is found missing
+    return {}; // the status says enough, or the missing token is reported
   }
 }
 

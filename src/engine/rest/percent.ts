@@ -1,15 +1,15 @@
-/** Writes text for use in an address. */
+/** Encodes text for addresses. */
 import { ToolError } from "../../core/error.ts";
 
-/** Everything but letters, digits and `-._~` becomes percent signs, as in RFC 3986. @throws ToolError `invalid_input` for half a character */
+/** Percent-encodes everything except letters, digits and `-._~`, as in RFC 3986. @throws ToolError `invalid_input` for a lone surrogate */
 export function percentEncode(text: string): string {
   checkWhole(text);
   return encodeURIComponent(text).replace(/[!'()*]/gu, hexOf);
 }
 
 /**
- * The same, but reserved characters stay as they are, and so does what is encoded already. Those that would end the value
- * (`&`, `#`), or are read as something else by what decodes forms (`+`, `[`, `]`), are encoded all the same.
+ * Percent-encodes text, except reserved characters and existing escapes. Characters that would end the value (`&`, `#`), or that form decoders read
+ * differently (`+`, `[`, `]`), are encoded as well.
  */
 export function encodeReserved(text: string): string {
   checkWhole(text);

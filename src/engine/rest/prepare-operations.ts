@@ -1,4 +1,4 @@
-/** Fits imported operations to the service: where each is sent, what the program supplies itself, which effects it overrides. */
+/** Prepares imported operations for the service: their base addresses, the values that the program supplies, and overridden effects. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
@@ -12,7 +12,7 @@ import { authEntries, type RestOptions } from "./rest-options.ts";
 import { EffectOverrides } from "../effect-overrides.ts";
 import { renamedTools } from "../renamed-tools.ts";
 
-/** An operation, and where its path begins, without a trailing slash. */
+/** An operation, and the address before its path, without a trailing slash. */
 export interface PlacedOperation {
   readonly operation: HttpOperation;
   readonly base: string;
@@ -21,14 +21,14 @@ export interface PlacedOperation {
 export interface PreparedOperations {
   readonly tools: readonly Tool[];
   readonly placed: ReadonlyMap<Tool, PlacedOperation>;
-  /** By tool name. */
+  /** Operations by tool name. */
   readonly operations: ReadonlyMap<string, PlacedOperation>;
-  /** Where every request goes. */
+  /** The origin of every request. */
   readonly origin: string;
   readonly warnings: readonly string[];
 }
 
-/** @throws ToolError `invalid_config` when the address of the service is missing */
+/** @throws ToolError `invalid_config` if the address of the service is missing */
 export function prepareOperations(
   imported: readonly ImportedOperation[],
   options: RestOptions,
@@ -77,7 +77,7 @@ function noServer(documentOrigin: string): ToolError {
   );
 }
 
-/** True when input that was checked for one of them means the same for the other. */
+/** Whether an input that was checked for one operation has the same meaning for the other. */
 export function isSamePlace(one: PlacedOperation, other: PlacedOperation): boolean {
   if (one === other) return true;
   const { method, path } = one.operation;
@@ -94,7 +94,7 @@ function keysOf({ parameters, body }: HttpOperation): readonly string[] {
 }
 
 /**
- * A document that is fetched again does not take credentials to another server than it did before.
+ * Prevents that a document which was fetched again sends credentials to another server than before.
  *
  * @throws ToolError `invalid_config`
  */
@@ -111,7 +111,7 @@ export function checkOrigin(before: string | undefined, now: string, { document,
   );
 }
 
-/** The address of the program goes before that of the document. */
+/** The base address of an operation: the program's, else the document's. */
 function baseOf({ server }: HttpOperation, { baseUrl }: RestOptions, documentOrigin: string): string | undefined {
   const address = baseUrl ?? server ?? (isAddress(documentOrigin) ? new URL(documentOrigin).origin : undefined);
   if (address === undefined || !URL.canParse(address)) return undefined;
@@ -120,7 +120,7 @@ function baseOf({ server }: HttpOperation, { baseUrl }: RestOptions, documentOri
   return usable ? url.origin + url.pathname.replace(/(?<!\/)\/+$/u, "") : undefined;
 }
 
-/** That of most operations, so that one with a server of its own does not decide for all. */
+/** The origin of most operations, so that a single one with another server does not decide for all. */
 function originOf(bases: readonly (string | undefined)[]): string | undefined {
   const counts = new Map<string, number>();
   for (const base of bases) {
@@ -132,14 +132,14 @@ function originOf(bases: readonly (string | undefined)[]): string | undefined {
   return most?.[0];
 }
 
-/** Credentials that anybody on the way can read. */
+/** Warns of credentials that are sent unencrypted. */
 function openWarning(origin: string | undefined, { auth, headers }: RestOptions): readonly string[] {
   const url = origin === undefined ? undefined : new URL(origin);
   if (url?.protocol !== "http:" || isLiteral(url.hostname) || (authEntries(auth).length === 0 && headers === undefined)) return [];
   return [`Calls go to ${url.origin} unencrypted, and with them what lets them in. Use https.`];
 }
 
-/** A name that the document does not know gives no access, and every call would fail only when it is refused. */
+/** Warns of credentials for a scheme that the document does not have: they are never sent, and calls would fail without a hint. */
 function unusedAuthWarning(imported: readonly ImportedOperation[], { auth }: RestOptions): readonly string[] {
   if (imported.some(({ operation }) => operation.security === undefined)) return [];
   const known = new Set(imported.flatMap(({ operation }) => (operation.security ?? []).flat().map(({ name }) => name)));
@@ -160,13 +160,13 @@ function elsewhereWarning(names: readonly string[], origin: string | undefined):
   ];
 }
 
-/** The tool without the parameters that the engine fills in itself: a model neither knows a key nor should it be asked for one. */
+/** The tool without the parameters that the engine supplies: a model does not know an API key and is not asked for one. */
 function withoutSupplied(tool: Tool, operation: HttpOperation, options: RestOptions): Tool {
   const keys = operation.parameters.filter((parameter) => isSupplied(parameter, options, operation)).map((parameter) => parameter.key);
   return keys.length === 0 ? tool : { ...tool, inputSchema: withoutKeys(tool.inputSchema, new Set(keys)) };
 }
 
-/** True for a parameter whose value the program gives. */
+/** Whether the program supplies the value of the parameter. */
 export function isSupplied(parameter: HttpParameter, { headers = {}, auth }: RestOptions, operation: HttpOperation): boolean {
   const name = parameter.name.toLowerCase();
   if (parameter.in === "header" && Object.keys(headers).some((header) => header.toLowerCase() === name)) return true;

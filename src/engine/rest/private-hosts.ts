@@ -1,12 +1,12 @@
-/** Which private addresses a program has allowed by writing them itself. */
+/** Finds the private addresses that the program allows by writing them in its options. */
 import { isIP } from "node:net";
 import { operatorText } from "../../core/error.ts";
 import { AddressGuard } from "../../net/address-guard.ts";
 import { authEntries, type RestOptions } from "./rest-options.ts";
 
 /**
- * `host:port` of every address in the options whose host is a literal one, or localhost. Hosts that only a document names are not among them,
- * nor is a name that some server resolves.
+ * `host:port` of every address in the options whose host is an IP address or localhost. Hosts that only a document names are not included, and
+ * neither are names that have to be resolved.
  */
 export function allowedByProgram({
   baseUrl,
@@ -22,16 +22,16 @@ export function allowedByProgram({
   });
 }
 
-/** True for an address in numbers, and for localhost. */
+/** Whether the host is an IP address or localhost. */
 export function isLiteral(hostname: string): boolean {
   const host = hostname.startsWith("[") ? hostname.slice(1, -1) : hostname;
   return isIP(host) !== 0 || host === "localhost" || host.endsWith(".localhost");
 }
 
 /**
- * Says of each server whose calls would all be refused why they would be, as far as that shows without resolving a name.
+ * Warns of each server whose calls would all be refused, as far as this is known without resolving a name.
  *
- * @param bases the addresses that operations are called at
+ * @param bases the base addresses of the operations
  */
 export function refusedServers(bases: Iterable<string>, allowPrivate: readonly string[]): readonly string[] {
   const guard = new AddressGuard(allowPrivate, async () => []);

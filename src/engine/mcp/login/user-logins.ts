@@ -1,4 +1,4 @@
-/** The logins of users to MCP servers that want each of them to log in: how they begin and end, and whose tokens are whose. */
+/** The logins of users to MCP servers that require each user to log in: begins, ends, renews and revokes them. */
 import type { AuthProvider, FetchLike } from "@modelcontextprotocol/client";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import { untilAborted } from "../../../core/base/until-aborted.ts";
@@ -25,30 +25,30 @@ export interface LoginServer {
   readonly client: LoginClient;
   readonly sdk: typeof import("@modelcontextprotocol/client");
   readonly fetch: FetchLike;
-  /** Called when a user has logged in, or out. */
+  /** Called when a user has logged in (`onLogin`) or out (`onLogout`). */
   onLogin(user: string): void;
   onLogout(user: string): void;
 }
 
-/** A refusal of a server. */
+/** A server's refusal of a token. */
 interface Refusal {
-  /** The token that was sent; undefined where there was none. */
+  /** The refused token; undefined if none was sent. */
   readonly token: string | undefined;
   readonly challenge: Challenge;
-  /** Whether the token is good, and has too few scopes. @default false */
+  /** Whether the token is valid but lacks scopes. @default false */
   readonly isNarrow?: boolean;
 }
 
 const DEFAULT_LOGIN_MS = 600_000;
-/** A token that is refused so soon after it was renewed was sent before. */
+/** A refusal within this time after a renewal, in milliseconds, is that of a request with the old token. */
 const JUST_RENEWED_MS = 1_000;
 
 /**
- * Logins of users, one for each user and server; give it to `auth` of the toolsets and to the server that the users' browsers reach.
+ * Logins of users, one for each user and server. Pass it to `auth` of the toolsets and to the server that the users' browsers reach.
  *
- * A login that has begun ends in this process, in the browser in which it continued. Tokens are given to no other user.
+ * A login ends in the process in which it began, and in the browser that continued it. A user's tokens are never used for another user.
  *
- * @throws ToolError `invalid_argument` for an origin that is none
+ * @throws ToolError `invalid_argument` if `origin` is not an origin
  */
 export class UserLogins {
   readonly #store: LoginStore;
@@ -56,7 +56,7 @@ export class UserLogins {
   readonly #log: Log;
   readonly #servers = new Map<string, LoginServer>();
   readonly #pending: PendingLogins;
-  /** Flows that ask an authorization server, by user and server. */
+  /** Requests for a user's tokens in progress, by user and server. */
   readonly #asking = new Map<string, Promise<void>>();
   readonly #flows: LoginFlows;
   readonly #renewedAt = new Map<string, number>();
@@ -74,25 +74,25 @@ export class UserLogins {
   }
 
   /**
-   * Sets the address of the pages where the options did not: for a port that is known once it is listened on.
+   * Sets the origin of the pages, unless the options did: for a port that is known only after listening.
    *
-   * @throws ToolError `invalid_argument` for an origin that is none
+   * @throws ToolError `invalid_argument` if it is not an origin
    */
   serveAt(origin: string): void {
     this.#addresses.serveAt(origin);
   }
 
-  /** Sets the path of the server that has the pages, such as `/haft`: their addresses begin with it behind the origin. `createServer` does. @throws ToolError `invalid_argument` for a second path */
+  /** Sets the path of the server with the pages, such as `/haft`, which follows the origin in their addresses. Called by `createServer`. */
   serveBelow(basePath: string): void {
     this.#addresses.serveBelow(basePath);
   }
 
-  /** @internal Whether there are pages, so that a login can begin here. */
+  /** @internal Whether the pages have an address, so that a login can begin here. */
   get takesLogins(): boolean {
     return this.#addresses.origin !== undefined;
   }
 
-  /** Answers a request of a browser to the pages of logins; undefined for every other path. Never rejects. */
+  /** Answers a browser's request to the login pages; undefined for every other path. Never rejects. */
   async response(request: Request): Promise<Response | undefined> {
     const url = new URL(request.url);
     if (url.pathname === DOCUMENT_PATH && request.method === "GET") return documentPage(this.#addresses);
@@ -108,7 +108,7 @@ export class UserLogins {
     }
   }
 
-  /** The servers that users log in to, and whether this one is. */
+  /** The servers that users log in to, and whether this user is logged in. */
   async list(user: string): Promise<readonly UserLogin[]> {
     return await Promise.all(
       Array.from(this.#servers.keys(), async (server) => loginOf(server, await this.#tokens({ server, user }), this.#clock.wallTime())),
@@ -116,11 +116,9 @@ export class UserLogins {
   }
 
   /**
-   * Begins a login. Resolves to the address that the user opens in a browser. A user who is logged in keeps the token, unless
-   * its renewal is refused.
+   * Begins a login. Resolves to the address that the user opens in a browser. A logged-in user keeps the token, unless its renewal is refused.
    *
-   * @throws ToolError `not_found`; `unavailable` where none can begin, or none is needed because the token of the user was renewed. By
-   * rejecting
+   * @throws ToolError `not_found`; `unavailable` if no login can begin, or none is needed because the user's token was renewed; as a rejection
    */
   async begin(server: string, user: string): Promise<string> {
     const key = { server, user };
@@ -135,7 +133,10 @@ export class UserLogins {
     return this.addressOf(pending);
   }
 
-  /** Revokes the token where the authorization server can, and forgets it. Resolves to whether there was one. @throws ToolError `not_found`. By rejecting */
+  /**
+   * Revokes the token, if the authorization server supports it, and deletes it. Resolves to whether there was one. @throws ToolError `not_found`, as
+   * a rejection
+   */
   async logout(server: string, user: string): Promise<boolean> {
     const key = { server, user };
     const { url, sdk, fetch } = this.#serverOf(server);
@@ -162,7 +163,7 @@ export class UserLogins {
   /**
    * Resolves once the user is logged in, after `begin`.
    *
-   * @throws ToolError for a login that failed, or was not ended in time; the reason of the signal. By rejecting
+   * @throws ToolError if the login failed or timed out; the reason of the signal; as a rejection
    */
   async untilLoggedIn(server: string, user: string, signal: AbortSignal): Promise<void> {
     const key = { server, user };
@@ -178,31 +179,31 @@ export class UserLogins {
     return () => void (this.#servers.get(name) === server && this.#servers.delete(name));
   }
 
-  /** @internal The users that have logged in to a server. */
+  /** @internal The users who have logged in to a server. */
   users(server: string): Promise<readonly string[]> {
     return this.#store.users(this.#stored({ server, user: "" }).server);
   }
 
-  /** @internal Takes what is secret to a user out of a text. */
+  /** @internal Returns a function that removes the user's tokens from a text. */
   async redact(key: LoginKey): Promise<Redact> {
     return redactTokens(this.#servers.has(key.server) ? await this.#tokens(key) : undefined);
   }
 
-  /** @internal The login that the user has begun and not ended. */
+  /** @internal The user's login in progress. */
   pending(key: LoginKey): PendingLogin | undefined {
     return this.#pending.get(key);
   }
 
-  /** @internal The login of a user whose call was sent without a valid token; undefined where they have logged in since. */
+  /** @internal The login of a user whose call was sent without a valid token; undefined if they have logged in meanwhile. */
   async needed(key: LoginKey): Promise<PendingLogin | undefined> {
     return this.pending(key) ?? (await this.#begun(key, this.#serverOf(key.server), { token: undefined, challenge: {} }));
   }
 
   /**
-   * @internal The login of a user whose token lacks a scope, which is kept until it ends. "given" where the token has the scope by now: the user may have
-   * allowed it while the call was under way. Undefined where no login would help, as the scopes are configured.
+   * @internal The login of a user whose token lacks a scope; the token is kept until it ends. "given" if the token has the scope by now, as the user
+   * may have granted it during the call. Undefined if a login would not help, because the scopes are configured.
    *
-   * @throws ToolError `permission_denied` where the last login asked for it, and it was not given. By rejecting
+   * @throws ToolError `permission_denied` if the last login requested the scope and did not get it, as a rejection
    */
   async widened(key: LoginKey, lacking: string): Promise<PendingLogin | "given" | undefined> {
     const server = this.#serverOf(key.server);
@@ -224,7 +225,7 @@ export class UserLogins {
     return origin + this.#addresses.loginPath(id);
   }
 
-  /** @internal Resolves once the login has ended well. @throws the signal's reason, or that it ended otherwise. By rejecting */
+  /** @internal Resolves once the login has succeeded. @throws the signal's reason, or the error of the login, as a rejection */
   async ended({ done }: PendingLogin, signal: AbortSignal): Promise<void> {
     await untilAborted(done.promise, signal);
   }
@@ -257,8 +258,8 @@ export class UserLogins {
   }
 
   /**
-   * Renews the tokens; the login that is needed where that cannot be and there are pages. Undefined where there are tokens that were not
-   * refused. Those that were not refused are kept: they may be valid.
+   * Renews the tokens, or begins a login if they cannot be renewed and there are pages. Undefined if there are tokens that were not refused; those
+   * are kept, as they may be valid.
    */
   async #begun(key: LoginKey, server: LoginServer, refusal?: Refusal): Promise<PendingLogin | undefined> {
     const flow = async (signal: AbortSignal): Promise<PendingLogin | undefined> => {
@@ -266,7 +267,7 @@ export class UserLogins {
       if (refusal !== undefined && tokens !== undefined && tokens.access_token !== refusal.token) return undefined;
       const own = this.#addresses.callback;
       const isNarrow = refusal?.isNarrow ?? false;
-      // They are renewed by the client that got them: it may be that of another process, such as a command at a terminal.
+      // tokens are renewed by the client that got them, which may be that of another process, such as a command at a terminal
       const redirectUrl = isNarrow ? own : (tokens?.redirectUrl ?? own);
       if (redirectUrl === undefined) return undefined;
       const options = { server, challenge: refusal?.challenge, signal };
@@ -300,7 +301,7 @@ export class UserLogins {
     return questionPage({ server, user, host: request.authorizationUrl.host, action: this.#addresses.loginPath(id) });
   }
 
-  /** Only the page before may post this: a page of another origin would log its reader in for another user. */
+  /** Redirects to the authorization server. Only the login page may post this: a page of another origin could log its reader in as another user. */
   #goesOn(request: Request, params: URLSearchParams): Response {
     if (request.headers.get("origin") !== this.#addresses.origin)
       return endPage(403, "Not logged in", "This login was not begun on the page of this server.");
@@ -339,7 +340,7 @@ export class UserLogins {
     return endPage(200, "Logged in", `${user} is logged in to ${server}. You can close this page.`);
   }
 
-  /** @throws what the authorization server refuses, or an answer of another one. By rejecting */
+  /** @throws the refusal of the authorization server, also for the answer of another one, as a rejection */
   async #exchange({ server, user, request }: PendingLogin, params: URLSearchParams): Promise<void> {
     const { url, sdk, fetch } = this.#serverOf(server);
     const code = params.get("code");
@@ -354,7 +355,7 @@ export class UserLogins {
     this.#renewedAt.delete(nameOf(key));
   }
 
-  /** Runs a flow when no other one of the server runs here, and none of the user in another process. */
+  /** Runs a flow while no other flow of the server runs here, and none of the user in another process. */
   #alone<T>(key: LoginKey, flow: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const clock = this.#clock;
     return this.#flows.run(key.server, (signal) => this.#store.alone(this.#stored(key), { clock, signal }, () => flow(signal)));
@@ -375,13 +376,13 @@ export class UserLogins {
     return new UserProvider(options, begun === undefined ? { state: newSecret() } : { state: begun.state, begun });
   }
 
-  /** The document of the client by which users log in here. */
+  /** The metadata document of the client with which users log in here. */
   #documentOf({ server }: LoginKey): string | undefined {
     const { document } = this.#addresses;
     return document && documentFor(this.#serverOf(server).client.clientMetadataUrl, document);
   }
 
-  /** Tokens of one address are never sent to another one, whatever it is called. */
+  /** The key in the store. It includes the server's address, so that tokens are never sent to another address under the same name. */
   #stored({ server, user }: LoginKey): LoginKey {
     return { server: `${server}\0${this.#serverOf(server).url.href}`, user };
   }

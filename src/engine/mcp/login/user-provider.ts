@@ -1,4 +1,4 @@
-/** The OAuth client of one user at one server, as the official client takes it: registration shared by all users, tokens their own. */
+/** The OAuth client of one user at one server, for the official client: all users share the registration, each has their own tokens. */
 import type {
   OAuthClientProvider,
   OAuthDiscoveryState,
@@ -27,31 +27,31 @@ export interface UserProviderOptions {
   readonly key: LoginKey;
   readonly store: LoginStore;
   readonly client: LoginClient;
-  /** Where the authorization server sends people back to. */
+  /** The redirect address for the authorization server. */
   readonly redirectUrl: string;
   /**
-   * The scopes of a client that was registered for users who gave more than the first ones: authorization servers let a client have those of its
-   * registration alone. @default those of the first registration
+   * The scopes of a client that was registered for users who granted more than the first ones, as authorization servers limit a client to the scopes
+   * of its registration. @default those of the first registration
    */
   readonly clientScope?: string | undefined;
-  /** The client's id at authorization servers that read metadata documents. @default none: the client is registered there as well */
+  /** The client's id at authorization servers that read metadata documents. @default none: the client registers there as well */
   readonly clientMetadataUrl?: string | undefined;
   readonly now: () => number;
 }
 
-/** One person on the way to the authorization server. */
+/** A login that has begun, with the address that the person opens. */
 export interface LoginRequest {
   readonly state: string;
   readonly verifier: string;
   readonly authorizationUrl: URL;
   readonly discovery: OAuthDiscoveryState | undefined;
-  /** That of the provider which began it. */
+  /** The `clientScope` of the provider that began it. */
   readonly clientScope: string | undefined;
 }
 
 /**
- * Each flow has an instance of its own, so that two at a time do not take each other's verifier. `redirectToAuthorization` opens no page:
- * it sets `request`, which has the address for the person.
+ * Each flow has its own instance, so that concurrent flows do not share a verifier. `redirectToAuthorization` opens no page: it sets `request`, which
+ * has the address for the person.
  */
 export class UserProvider implements OAuthClientProvider {
   readonly redirectUrl: string;
@@ -62,10 +62,10 @@ export class UserProvider implements OAuthClientProvider {
   readonly #isEnding: boolean;
   #verifier = "";
   #discovery: OAuthDiscoveryState | undefined;
-  /** Left out where the client is configured: then none is registered. */
+  /** Left out if the client is configured: then none is registered. */
   readonly saveClientInformation?: NonNullable<OAuthClientProvider["saveClientInformation"]>;
 
-  /** @param begun the flow that comes to its end */
+  /** @param begun the login that this flow completes */
   constructor(options: UserProviderOptions, { state, begun }: { readonly state: string; readonly begun?: LoginRequest }) {
     this.#options = options;
     this.#state = state;
@@ -93,10 +93,10 @@ export class UserProvider implements OAuthClientProvider {
   }
 
   /**
-   * The configured client, else that of the metadata document where such are read, else one that was registered.
+   * The configured client, else that of the metadata document if the authorization server reads it, else a registered one.
    *
-   * @throws ToolError `permission_denied` where the server names another authorization server than the one that is configured; `unavailable` where there is no
-   * client and none can be registered. By rejecting
+   * @throws ToolError `permission_denied` if the server names another authorization server than the configured one; `unavailable` if there is no
+   * client and none can be registered; as a rejection
    */
   async clientInformation(context?: { readonly issuer: string }): Promise<StoredOAuthClientInformation | undefined> {
     const { clientId, clientSecret, issuer } = this.#options.client;
@@ -113,7 +113,7 @@ export class UserProvider implements OAuthClientProvider {
     return kept as unknown as StoredOAuthClientInformation | undefined; // as it was saved
   }
 
-  /** The client's id where the authorization server reads it as an address. Registration of a client comes after it. */
+  /** The address of the metadata document, if the authorization server reads it as the client's id; preferred to a registration. */
   get #document(): string | undefined {
     const isRead = this.#discovery?.authorizationServerMetadata?.client_id_metadata_document_supported === true;
     return isRead ? this.#options.clientMetadataUrl : undefined;
@@ -128,9 +128,9 @@ export class UserProvider implements OAuthClientProvider {
   async saveTokens(tokens: StoredOAuthTokens): Promise<void> {
     const { key, store, now, clientScope } = this.#options;
     const before = await this.tokens();
-    // A refresh may leave the refresh token as it was, and says nothing of it then. That of an earlier login may be of another client.
+    // a refresh may leave out a refresh token that stays valid; that of an earlier login may belong to another client
     const refresh = tokens.refresh_token ?? (this.#isEnding ? undefined : before?.refresh_token);
-    // An answer without a scope has the scope that was asked for.
+    // an answer without a scope grants the requested scope
     const scope = tokens.scope ?? this.request?.authorizationUrl.searchParams.get("scope") ?? before?.scope;
     const all = { ...tokens, ...omitUndefined({ refresh_token: refresh, scope }) };
     const { expires_in: seconds } = tokens;
@@ -172,7 +172,7 @@ export class UserProvider implements OAuthClientProvider {
     return this.#discovery;
   }
 
-  /** A login that fails at its end leaves what was there before. */
+  /** Deletes refused credentials, unless this flow completes a login: a failure then keeps the earlier ones. */
   async invalidateCredentials(what: "all" | "client" | "tokens" | "verifier" | "discovery"): Promise<void> {
     if (this.#isEnding) return;
     const { key, store } = this.#options;
@@ -181,7 +181,7 @@ export class UserProvider implements OAuthClientProvider {
     if ((what === "all" || what === "client") && issuer !== undefined) await store.delete(this.#clientKey(issuer));
   }
 
-  /** A client is registered for the address of one gateway. */
+  /** The key of the client's registration, which is valid for the redirect address of one gateway. */
   #clientKey(issuer: string): LoginKey {
     const { key, clientScope } = this.#options;
     const parts = [key.server, issuer, this.redirectUrl, ...(clientScope === undefined ? [] : [clientScope])];

@@ -1,4 +1,4 @@
-/** Tells failures in passing of an authorization server from its refusals, which the official client does not. */
+/** Distinguishes temporary failures of an authorization server from its refusals, which the official client does not. */
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { causesOf } from "../../../core/base/causes.ts";
 import { ToolError, describeThrown, isToolError, type ToolErrorOptions } from "../../../core/error.ts";
@@ -8,21 +8,21 @@ import { parseJson } from "../../../core/base/parse-json.ts";
 /** Errors with which an authorization server does not refuse a request. @see https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
 const PASSING: ReadonlySet<JsonValue | undefined> = new Set(["server_error", "temporarily_unavailable", "slow_down"]);
 
-/** Requests for tokens that are watched on their way. */
+/** A `fetch` that watches requests for tokens. */
 export interface WatchedRequests {
   readonly fetch: FetchLike;
-  /** Why the latest one was neither granted nor refused; undefined where it was, or none was sent. */
+  /** Why the latest request was neither granted nor refused; undefined if it was, or if none was sent. */
   readonly fault: TokenFault | undefined;
 }
 
 interface TokenFault {
-  /** As the end of a sentence. */
+  /** The reason, as the end of a sentence. */
   readonly reason: string;
-  /** Set where the request was not sent, because its address is not allowed here. */
+  /** Set if the request was not sent, because its address is not allowed. */
   readonly notAllowed?: ToolError | undefined;
 }
 
-/** The error of a call whose token was neither granted nor refused. @param what failed, such as "The token could not be renewed" */
+/** The error of a call whose token was neither granted nor refused. @param what the failure, such as "The token could not be renewed" */
 export function tokenError(
   what: string,
   { reason, notAllowed }: TokenFault,
