@@ -1,4 +1,4 @@
-/** Takes the schema of a body apart, where it is no more than a list of fields. */
+/** Reads the fields from the schema of a body, if it describes a plain object. */
 import { isJsonArray, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { OPEN, type SchemaConverter, type SchemaPart } from "./schema-converter.ts";
 import { words } from "../../core/base/wording.ts";
@@ -19,9 +19,9 @@ const MAX_DEPTH = 20;
 const MAX_FIELDS = 1_000;
 
 /**
- * The fields of a plain object: declared properties, required or not, also in several parts under `allOf`.
+ * The declared properties of a plain object, required or not, including those of parts under `allOf`.
  *
- * Undefined for everything else: other types, alternatives, conditions, and objects that take any further field.
+ * Undefined for everything else: other types, alternatives, conditions, and objects that accept further fields.
  */
 export function fieldsOf(part: SchemaPart, converter: SchemaConverter): ObjectFields | undefined {
   const draft: Draft = {
@@ -33,7 +33,7 @@ export function fieldsOf(part: SchemaPart, converter: SchemaConverter): ObjectFi
     isClosed: false,
   };
   if (!gather(part, converter, draft, 0)) return undefined;
-  // An object of which nothing is said takes whatever one likes.
+  // a schema without any fields accepts every object
   if (draft.parts.size === 0 && !draft.isClosed && draft.hidden.size === 0) return undefined;
   if (draft.parts.size > MAX_FIELDS) return undefined;
   const fields = new Map([...draft.parts].map(([name, parts]) => [name, all(parts)]));
@@ -46,11 +46,11 @@ export function fieldsOf(part: SchemaPart, converter: SchemaConverter): ObjectFi
 }
 
 interface Draft {
-  /** The schemas of a field in each part of the body. */
+  /** The schemas of each field, from all parts of the body. */
   readonly parts: Map<string, SchemaPart[]>;
   readonly required: Set<string>;
   readonly hidden: Set<string>;
-  /** Those that were gathered: once is enough, and every way to them would be too many. */
+  /** Definitions that were read already: each is read once, as the paths to them may be too many. */
   readonly definitions: Set<string>;
   description: string | undefined;
   isClosed: boolean;
@@ -81,7 +81,7 @@ function isPlain(schema: JsonObject): boolean {
   return Object.keys(schema).every((keyword) => PLAIN.has(keyword)) && isObjectType(schema["type"]);
 }
 
-/** Without a type, fields or parts still make it an object. */
+/** Whether the type is object. A schema without a type counts as one, by its fields or parts. */
 function isObjectType(type: JsonValue | undefined): boolean {
   return (
     type === undefined ||
@@ -90,7 +90,7 @@ function isObjectType(type: JsonValue | undefined): boolean {
   );
 }
 
-/** Parts of a body that speak of the same field must all be right. */
+/** Combines the schemas of one field from several parts: all of them must match. */
 function all(parts: readonly SchemaPart[]): SchemaPart {
   const [first = OPEN] = parts;
   if (parts.length < 2) return first;

@@ -1,9 +1,9 @@
-/** Alternatives of an input or an answer. */
+/** Adds alternatives to a schema. */
 import { isJsonArray, type JsonValue } from "../../core/base/json.ts";
 
 /**
- * Adds that one of the schemas fits, or several of them. Never `oneOf`: many documents write it for alternatives that overlap, such as an id that is a
- * UUID or any string, where no service refuses what fits both; and relaxed alternatives overlap where those of the document do not.
+ * Adds that at least one of the schemas must match. Never uses `oneOf`: many documents write it for overlapping alternatives, such as an id that is a
+ * UUID or any string, which services accept; and alternatives may overlap once they are relaxed.
  */
 export function addChoice(schemas: readonly JsonValue[], members: Record<string, JsonValue>): void {
   const anyOf = Object.freeze(schemas);

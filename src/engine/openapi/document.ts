@@ -1,4 +1,4 @@
-/** Looks things up in an OpenAPI document without believing it: own properties only, and nothing outside of it. */
+/** Looks up parts of an untrusted OpenAPI document: own properties only, and nothing outside it. */
 import { unescapeStep } from "../../core/base/json-pointer.ts";
 import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
@@ -7,7 +7,7 @@ import { foreignDocument } from "../../documents/foreign-document.ts";
 import { decode } from "../../schema/references/reference-uri.ts";
 import { ROOT, Warnings, below, quote, type Place } from "./warnings.ts";
 
-/** The features of later versions are read as in 3.1. */
+/** Later versions are read like 3.1. */
 export type OpenApiVersion = "2.0" | "3.0" | "3.1";
 
 /** An object of the document, and its place. */
@@ -16,7 +16,7 @@ export interface Found {
   readonly place: Place;
 }
 
-/** Any value of the document, and its place. */
+/** A value of the document, and its place. */
 export interface Target {
   readonly value: JsonValue;
   readonly place: Place;
@@ -28,11 +28,11 @@ export interface Member extends Target {
 
 const MAX_REFERENCES = 20;
 /**
- * Most members of objects and lists that are looked at for all operations together. Few bytes of a document can mean very much work,
- * where many paths refer to one large part. The largest public documents take a quarter of it.
+ * Maximum number of members of objects and arrays that are read for all operations together. A small document can cause very much work if many paths
+ * refer to one large part. The largest public documents need a quarter of this.
  */
 const MAX_LOOKS = 2_000_000;
-/** Of a list of texts. */
+/** Maximum number of items of a string array that are read. */
 const MAX_TEXTS = 1_000;
 
 export class OpenApiDocument {
@@ -42,13 +42,13 @@ export class OpenApiDocument {
   readonly #targets = new Map<string, Target | undefined>();
   #looksLeft = MAX_LOOKS;
 
-  /** @throws ToolError `invalid_config` when it is no OpenAPI document */
+  /** @throws ToolError `invalid_config` if it is not an OpenAPI document */
   constructor(root: JsonObject, origin: string) {
     this.root = root;
     this.version = versionOf(root, origin);
   }
 
-  /** Counts what is about to be looked at. @throws ToolError `too_large` once that is too much for one document */
+  /** Counts members that are about to be read. @throws ToolError `too_large` once they are too many for one document */
   look(count: number): void {
     this.#looksLeft -= count;
     if (this.#looksLeft < 0) {
@@ -59,19 +59,19 @@ export class OpenApiDocument {
     }
   }
 
-  /** Returns the target of a reference of the form `#/a/b`, with its place; undefined for one that leads nowhere or out of the document. */
+  /** The target of a reference of the form `#/a/b`, with its place; undefined if it does not exist or is outside the document. */
   lookUp(reference: string): Target | undefined {
     if (!this.#targets.has(reference)) this.#targets.set(reference, this.#walk(reference));
     return this.#targets.get(reference);
   }
 
-  /** Why a reference has no target. Nothing is ever fetched. */
+  /** Warns that a reference has no target. Nothing is ever fetched. */
   warnOfTarget(reference: string, from: Place): void {
     const problem = reference.startsWith("#") ? "leads to nothing" : "lies outside of the document and is not fetched";
     this.warnings.add(from, `${quote(reference)} ${problem}; this part is left open.`);
   }
 
-  /** An object, or the one that its `$ref` leads to; undefined, with a warning, for anything else. */
+  /** An object, or the target of its `$ref`; undefined, with a warning, for anything else. */
   object(value: JsonValue | undefined, place: Place, what: string): Found | undefined {
     let at = value;
     let where = place;
@@ -94,7 +94,7 @@ export class OpenApiDocument {
     return undefined;
   }
 
-  /** The members of an object property, without `x-` extensions; a wrong type is as good as absent. */
+  /** The members of an object property, without `x-` extensions. A value of another type is ignored with a warning. */
   members(parent: Found, key: string): readonly Member[] {
     const map = own(parent.value, key);
     if (map === undefined) return [];
@@ -109,7 +109,7 @@ export class OpenApiDocument {
       .map(([name, value]) => ({ key: name, value, place: below(parent.place, key, name) }));
   }
 
-  /** The items of an array property; a wrong type is as good as absent. */
+  /** The items of an array property. A value of another type is ignored with a warning. */
   items(parent: Found, key: string): readonly Target[] {
     const list = own(parent.value, key);
     if (list === undefined) return [];
@@ -142,13 +142,13 @@ export function ownText(object: JsonObject, key: string): string | undefined {
   return typeof value === "string" ? value : undefined;
 }
 
-/** The strings of an array property, of the first thousand items. */
+/** The strings among the first thousand items of an array property. */
 export function ownTexts(object: JsonObject, key: string): readonly string[] | undefined {
   const value = own(object, key);
   return isJsonArray(value) ? value.slice(0, MAX_TEXTS).filter((item) => typeof item === "string") : undefined;
 }
 
-/** YAML reads `swagger: 2.0` as the number 2. */
+/** The version of the document. YAML reads `swagger: 2.0` as the number 2. */
 function versionOf(root: JsonObject, origin: string): OpenApiVersion {
   if (!isJsonObject(root)) throw notOpenApi(origin, `it is ${quote(root)}`);
   const openapi = own(root, "openapi");

@@ -1,4 +1,4 @@
-/** Makes a tool of every operation of an OpenAPI document. */
+/** Makes a tool from every operation of an OpenAPI document. */
 import type { Effects } from "../../core/effects.ts";
 import { describeThrown } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
@@ -23,21 +23,21 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 export type { OperationFilter } from "./operation-filter.ts";
 
 export interface ImportOptions {
-  /** Take only operations that all given filters let through. @default all */
+  /** Import only operations that match every given list. @default all */
   readonly include?: OperationFilter;
-  /** Leave out operations that any given filter names. @default none */
+  /** Leave out operations that match any given list. @default none */
   readonly exclude?: OperationFilter;
-  /** Where the document came from, for messages and for relative servers. */
+  /** The path or address of the document, for messages and for relative servers. */
   readonly origin: string;
   /**
-   * Believe `x-haft` where it takes caution away: a POST that only reads, a call that may be repeated, a longer time.
-   * Whether extensions may lower caution; those that add caution are taken from any document. @default false
+   * Whether `x-haft` extensions may reduce caution: a POST that only reads, a call that may be repeated, a longer timeout. Those that add caution are
+   * always used. @default false
    */
   readonly trustExtensions?: boolean;
 }
 
 export interface ImportedOperation {
-  /** Without `execute`: the REST engine answers. `metadata.http` says method, path and operationId. */
+  /** Has no `execute`, as the REST engine answers. `metadata.http` has method, path and operationId. */
   readonly tool: Tool;
   readonly operation: HttpOperation;
 }
@@ -45,28 +45,28 @@ export interface ImportedOperation {
 export interface ImportedDocument {
   readonly title: string;
   readonly operations: readonly ImportedOperation[];
-  /** Warnings about parts that were left out or could only be read in part, one line each, with the place in the document. */
+  /** Warnings about parts that were left out or read only in part, one line each, with the place in the document. */
   readonly warnings: readonly string[];
 }
 
-/** The values that are the same for all operations of a document. */
+/** Values shared by all operations of a document. */
 interface Import {
   readonly document: OpenApiDocument;
   readonly options: ImportOptions;
   readonly inputs: ToolSchemas;
   readonly outputs: ToolSchemas;
   readonly servers: Servers;
-  /** The key that they read and write. */
+  /** The resource key that all operations read and write. */
   readonly key: string;
 }
 
 /**
- * Reads Swagger 2.0 and OpenAPI 3.0 and 3.1. Nothing is fetched: a reference out of the document leaves its part open.
+ * Reads Swagger 2.0 and OpenAPI 3.0 and 3.1. Nothing is fetched: a part that refers to another document accepts any value.
  *
- * Each operation is imported by itself. One that cannot be read is left out with a warning, and so is whatever else is wrong in part.
+ * Each operation is imported separately. One that cannot be read is left out with a warning, and so are other faulty parts.
  *
- * @param document parsed, and hostile
- * @throws ToolError `invalid_config` for what is no OpenAPI document
+ * @param document parsed, untrusted
+ * @throws ToolError `invalid_config` if it is not an OpenAPI document
  */
 export function importOpenApi(document: JsonObject, options: ImportOptions): ImportedDocument {
   const steps = importSteps(document, options);
@@ -76,10 +76,10 @@ export function importOpenApi(document: JsonObject, options: ImportOptions): Imp
   }
 }
 
-/** Most paths or operations that are read before others have their turn: some milliseconds. */
+/** Number of paths or operations that are read before the event loop runs again, which takes some milliseconds. */
 const SLICE = 100;
 
-/** As `importOpenApi`, in slices: what else the process serves is not kept waiting while a large document is read. */
+/** Like `importOpenApi`, but in slices, so that a large document does not block the process. */
 export async function importOpenApiInSlices(document: JsonObject, options: ImportOptions): Promise<ImportedDocument> {
   const steps = importSteps(document, options);
   for (let count = 1; ; count++) {
@@ -89,7 +89,7 @@ export async function importOpenApiInSlices(document: JsonObject, options: Impor
   }
 }
 
-/** Stops after each path and each operation. */
+/** Yields after each path and each operation. */
 function* importSteps(document: JsonObject, options: ImportOptions): Generator<undefined, ImportedDocument> {
   const opened = new OpenApiDocument(document, options.origin);
   const { warnings } = opened;
@@ -147,7 +147,7 @@ function importOperation(whole: Import, listed: ListedOperation): ImportedOperat
   document.look(1);
   const declared = readParameters(document, item, operation, path);
   const security = operationSecurity(document, operation);
-  document.look(declared.parameters.length * (security ?? []).flat().length); // each is compared with each
+  document.look(declared.parameters.length * (security ?? []).flat().length); // each parameter is compared with each scheme
   const body = readBody({ document, converter: inputs.converter }, operation, declared);
   const isBrought = (parameter: Pick<HttpParameter, "name" | "in">): boolean => isSupplied(document, security, parameter);
   const input = operationInput({ schemas: inputs, isSupplied: isBrought }, declared, body);
@@ -179,7 +179,7 @@ function effectsOf({ document, options, key }: Import, { method, extension }: Li
 interface OperationText {
   readonly title?: string;
   readonly description: string;
-  /** The whole text, where the description had to be cut. */
+  /** The whole text, if the description was truncated. */
   readonly documentation?: string;
 }
 
@@ -187,7 +187,7 @@ const MAX_TITLE = 200;
 const MAX_DESCRIPTION = 4_000;
 const MAX_DOCUMENTATION = 100_000;
 
-/** @param called method and path, for an operation that says nothing */
+/** @param called method and path, for an operation without a text */
 function operationText(operation: JsonObject, called: string): OperationText {
   const summary = (ownText(operation, "summary") ?? "").slice(0, MAX_DOCUMENTATION).trim();
   const body = (ownText(operation, "description") ?? "").slice(0, MAX_DOCUMENTATION).trim();

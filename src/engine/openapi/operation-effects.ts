@@ -1,4 +1,4 @@
-/** The effects of an operation, as its method says, and as far as its document may say otherwise. */
+/** Determines the effects of an operation from its method, and from the document as far as it is trusted. */
 import { readOnly, type Effects } from "../../core/effects.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { own } from "../../core/base/own.ts";
@@ -7,9 +7,9 @@ import { quote } from "./warnings.ts";
 export interface EffectRules {
   /** Upper case. */
   readonly method: string;
-  /** The key that all operations of a document read and write: no document says which of its paths change with which. */
+  /** The resource key of all operations of a document, as no document says which paths affect each other. */
   readonly key: string;
-  /** Believe the document where it takes caution away. */
+  /** Whether the document may reduce caution. */
   readonly isTrusted: boolean;
   readonly warn: (problem: string) => void;
 }
@@ -23,10 +23,10 @@ const MAX_KEYS = 32;
 const MAX_KEY_LENGTH = 500;
 
 /**
- * Safe methods read; the others write, reach outside, and wait for the end of the model's message.
+ * Safe methods read. The others write, are external, and wait for the end of the model's message.
  *
- * PUT and DELETE may be repeated, DELETE destroys. The document's `x-haft` counts where it adds caution: more keys,
- * `destructive`, `external`, not `idempotent`. Only a trusted document replaces keys or takes caution away.
+ * PUT and DELETE are idempotent, DELETE is destructive. The document's `x-haft` is used if it adds caution: more keys, `destructive`, `external`, not
+ * `idempotent`. Only a trusted document may replace keys or reduce caution.
  */
 export function operationEffects(rules: EffectRules, declared: JsonValue | undefined): Effects {
   const { method, key, isTrusted } = rules;

@@ -1,8 +1,8 @@
-/** Chooses operations by tag, path and name, and says which words of a choice fit nothing. */
+/** Selects operations by tag, path and name, and reports entries of a filter that match none. */
 import { nearTexts } from "../near-texts.ts";
 import { quote } from "./warnings.ts";
 
-/** Which operations of a document become tools. */
+/** Selects operations of a document. */
 export interface OperationFilter {
   readonly tags?: readonly string[];
   /** Path patterns, `*` for any characters: `/admin/*`, or with a method: `DELETE /users/*`. */
@@ -11,12 +11,12 @@ export interface OperationFilter {
   readonly operations?: readonly string[];
 }
 
-/** The facts of an operation that a filter looks at. */
+/** The properties of an operation that filters use. */
 export interface Filtered {
   readonly method: string;
   readonly path: string;
   readonly operationId: string | undefined;
-  /** Of the tool. */
+  /** The name of the tool. */
   readonly name: string;
   readonly tags: readonly string[];
 }
@@ -29,7 +29,7 @@ interface Entry {
   isUsed: boolean;
 }
 
-/** One filter, and which of its entries have fitted something. */
+/** One filter, which records the entries that matched an operation. */
 export class OperationChoice {
   readonly #entries: ReadonlyMap<Aspect, readonly Entry[]>;
 
@@ -48,19 +48,19 @@ export class OperationChoice {
     );
   }
 
-  /** True when each list that is given has an entry that fits. */
+  /** Whether each given list has an entry that matches. */
   fitsAll(operation: Filtered): boolean {
     const fitting = [...this.#entries.values()].map((entries) => use(entries, operation));
     return fitting.every(Boolean);
   }
 
-  /** True when any list has an entry that fits. */
+  /** Whether any list has an entry that matches. */
   fitsAny(operation: Filtered): boolean {
     const fitting = [...this.#entries.values()].map((entries) => use(entries, operation));
     return fitting.some(Boolean);
   }
 
-  /** One line for each entry that fitted nothing, with what may have been meant. */
+  /** One line for each entry that matched nothing, with similar names. */
   unused(which: "include" | "exclude", all: readonly Filtered[]): readonly string[] {
     return [...this.#entries].flatMap(([aspect, entries]) =>
       entries
@@ -76,7 +76,7 @@ export class OperationChoice {
   }
 }
 
-/** Every entry is tried, so that none is reported that would have fitted. */
+/** Whether an entry matches. All are tried, so that each match is recorded. */
 function use(entries: readonly Entry[], operation: Filtered): boolean {
   let isFitting = false;
   for (const entry of entries) {
@@ -102,7 +102,7 @@ function fitsName(text: string): Entry["fits"] {
   return ({ operationId, name }) => fits(name) || (operationId !== undefined && fits(operationId));
 }
 
-/** `*` matches any characters. The parts between are looked for from left to right, so that no pattern is slow. */
+/** Matches texts against a pattern in which `*` stands for any characters. The parts are searched from left to right, so matching is linear. */
 function matcher(pattern: string): (text: string) => boolean {
   const [first = "", ...rest] = pattern.split("*");
   const last = rest.pop();

@@ -1,4 +1,4 @@
-/** The input of an operation's tool: one object with every parameter and the body in it, and the way from it to the request. */
+/** Builds the input schema of an operation's tool, one object with all parameters and the body, and maps its keys to the request. */
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import type { HttpBody, HttpParameter } from "../rest/http-operation.ts";
@@ -18,7 +18,7 @@ export interface OperationInput {
 
 export interface InputReading {
   readonly schemas: ToolSchemas;
-  /** True for a parameter that is not asked from the model. */
+  /** Whether the program supplies the parameter, so that the model is not asked for it. */
   readonly isSupplied: (parameter: ReadParameter["http"]) => boolean;
 }
 
@@ -29,10 +29,10 @@ interface Property {
 }
 
 const MAX_DESCRIPTION = 1_000;
-/** Of all properties together, without their definitions. */
+/** Maximum weight of all properties together, without their definitions. */
 const MAX_WEIGHT = 10_000;
 
-/** A key that means nothing is refused: what the request cannot carry would be lost without a message. */
+/** Unknown keys are refused: a value that the request cannot carry would be lost silently. */
 export function operationInput(reading: InputReading, { parameters }: Parameters, body: ReadBody | undefined): OperationInput {
   const named = [
     ...parameters.map(({ http }) => http),
@@ -56,7 +56,7 @@ export function operationInput(reading: InputReading, { parameters }: Parameters
   };
 }
 
-/** Schemas that are too large for a validator are left open, the heavy properties first. */
+/** The object schema of the properties. If it is too large for a validator, the heaviest properties accept any value. */
 function objectOf(all: readonly Property[]): SchemaPart {
   const weight = all.reduce((sum, { part }) => sum + part.weight, 1);
   const properties =
@@ -91,13 +91,13 @@ function hasKeyword({ schema }: SchemaPart, keyword: string): boolean {
   return isJsonObject(schema) && Object.hasOwn(schema, keyword);
 }
 
-/** The same with other annotations. */
+/** The part with other annotations. */
 function described(part: SchemaPart, annotations: JsonObject): SchemaPart {
   if (part.schema === false || Object.keys(annotations).length === 0) return part;
   return { ...part, schema: Object.freeze({ ...(part.schema === true ? {} : part.schema), ...annotations }) };
 }
 
-/** Fields of a body that may be left out as a whole are not required, and say that they are once there is a body. */
+/** The properties of the body. If the body is optional, its required fields are not required, and say so in their descriptions. */
 function bodyProperties(body: ReadBody, keys: readonly string[]): readonly Property[] {
   if (body.fields === undefined) {
     const description = body.description === undefined ? {} : { description: cutText(body.description, MAX_DESCRIPTION) };
@@ -121,7 +121,7 @@ const PLACES: Readonly<Record<string, string>> = {
   body: "as the field",
 };
 
-/** A key that is not the name itself says what it is sent as: of `StartTime<` and `StartTime>` nothing else may be different. */
+/** Notes the real name if the key differs from it: `StartTime<` and `StartTime>` may differ in nothing else. */
 function withWireName(part: SchemaPart, key: string, { name, in: place }: Named): SchemaPart {
   if (key === name) return part;
   return noted(
@@ -153,27 +153,27 @@ function httpBody(body: ReadBody, keys: readonly string[]): HttpBody {
 }
 
 interface Named {
-  /** On the wire. */
+  /** The name in the request. */
   readonly name: string;
   /** `path`, `query`, `header`, `cookie` or `body`. */
   readonly in: string;
 }
 
 const PLACE_NAMES = Object.keys(PLACES);
-/** The property names that every provider allows. */
+/** Property names that every provider allows. */
 const ALLOWED = /^[A-Za-z0-9_.-]{1,64}$/u;
 
 /**
- * A key for each, all different, in the order given: a pure function of the operation.
+ * Returns a unique key for each name, in the given order, depending only on the operation.
  *
- * The name itself where that can be; of several with one name, the first by place (path, query, header, cookie, body) keeps it and the
- * others are called `name__query`, `name__body`. Characters that providers refuse become `_`.
+ * A key is the name itself if possible. Of several with one name, the first by place (path, query, header, cookie, body) keeps it, and the others
+ * become `name__query`, `name__body`. Characters that providers refuse become `_`.
  */
 function inputKeys(all: readonly Named[]): readonly string[] {
   const keys = new Map<Named, string>();
   const taken = new Set<string>();
   const inOrder = all.toSorted((one, other) => PLACE_NAMES.indexOf(one.in) - PLACE_NAMES.indexOf(other.in));
-  // Names that are fit as they are come first, so that one that is made fit never takes theirs.
+  // valid names get their keys first, so that an adapted name never takes one of them
   for (const isFitting of [true, false]) {
     for (const named of inOrder) {
       if (isAllowed(named.name) !== isFitting) continue;
@@ -196,7 +196,7 @@ function freeKey({ name, in: place }: Named, taken: ReadonlySet<string>): string
   return candidates.find((candidate) => !taken.has(candidate)) ?? candidates.join("_");
 }
 
-/** `expand[]` is `expand`, `filter[name]` is `filter_name`. */
+/** `expand[]` becomes `expand`, `filter[name]` becomes `filter_name`. */
 function madeFit(name: string): string {
   const fit = name
     .slice(0, 200)

@@ -1,4 +1,4 @@
-/** The answer of an operation: the media types for the Accept header, and the schema of its JSON. */
+/** Reads the answers of an operation: the media types for the Accept header, and the schema of the JSON. */
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { isJsonType, parseMediaType } from "../rest/media-type.ts";
@@ -13,26 +13,25 @@ export interface OperationOutput {
   readonly outputSchema: JsonSchema | undefined;
 }
 
-/** One way an operation may succeed. */
+/** One successful answer of an operation. */
 interface Answer {
   readonly mediaTypes: readonly string[];
-  /** Of its JSON; undefined where it is not JSON, or it is not described. */
+  /** The schema of its JSON; undefined if it is not JSON, or has no schema. */
   readonly schema: Target | undefined;
-  /** It describes no body. */
+  /** Whether it declares no body. */
   readonly isEmpty: boolean;
 }
 
 const NULL_PART: SchemaPart = Object.freeze({ schema: Object.freeze({ type: "null" }), references: Object.freeze([]), weight: 1 });
 const MAX_MEDIA_TYPES = 50;
-/** HTTP lets answers of these have no body; those of others may have one that the document does not describe. */
+/** Statuses whose answers have no body. Answers with other statuses may have a body that the document does not declare. */
 const NO_BODY = /^20[45]$/u;
 
 /**
- * Reads the answers of success, or `default` where there are none.
+ * Reads the successful answers, or `default` if there are none.
  *
- * There is an output schema only where each of them is JSON of a known shape, or empty (null): several shapes are alternatives, the
- * lowest status first. Where all of them are 204 or 205, it is null. A schema that some right answers break would make those answers
- * `partial`.
+ * There is an output schema only if each of them is JSON with a known schema, or empty (null). Several schemas become alternatives, the lowest status
+ * first. If all answers are 204 or 205, the schema is null. A schema that some correct answers violate would make those answers `partial`.
  */
 export function operationOutput(document: OpenApiDocument, schemas: ToolSchemas, operation: Found, method: string): OperationOutput {
   const answers = successes(document, operation).map(({ status, response }) => {
@@ -49,7 +48,7 @@ export function operationOutput(document: OpenApiDocument, schemas: ToolSchemas,
   const parts = new Map<unknown, SchemaPart>();
   for (const { schema, isEmpty } of answers) {
     const part = isEmpty || schema === undefined ? NULL_PART : schemas.converter.convert(schema.value, schema.place);
-    // One definition is the same however often it is named.
+    // a definition is the same part however often it is referred to
     const identity = isJsonObject(part.schema) && typeof part.schema["$ref"] === "string" ? part.schema["$ref"] : part.schema;
     if (!parts.has(identity)) parts.set(identity, part);
   }
@@ -74,7 +73,7 @@ interface Success {
   readonly response: Found;
 }
 
-/** By status, `2XX` after the others. */
+/** The successful responses by status, `2XX` after the others. */
 function successes(document: OpenApiDocument, operation: Found): readonly Success[] {
   const all = document.members(operation, "responses");
   const statuses = all

@@ -1,4 +1,4 @@
-/** The security requirements of an operation, as the document says. */
+/** Reads the security requirements of an operation. */
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { HttpParameter, SecurityRequirement, SecurityScheme, SecurityUse } from "../rest/http-operation.ts";
 import { own } from "../../core/base/own.ts";
@@ -7,7 +7,7 @@ import { ROOT, below, cutText, quote } from "./warnings.ts";
 
 const MAX_REQUIREMENTS = 50;
 
-/** The operation's own requirements, else those of the document; undefined when neither says a word. `[[]]` = nothing is needed. */
+/** The operation's requirements, else those of the document; undefined if neither has any. `[[]]` = no credentials are needed. */
 export function operationSecurity(document: OpenApiDocument, operation: Found): readonly SecurityRequirement[] | undefined {
   const holder = own(operation.value, "security") === undefined ? { value: document.root, place: ROOT } : operation;
   const declared = own(holder.value, "security");
@@ -62,7 +62,7 @@ function readScheme(scheme: JsonObject): SecurityScheme {
   return { type: "other", described: cutText(type ?? "no type", 100) };
 }
 
-/** Of the flow that needs no person. */
+/** The token address of the flow without a person. */
 function tokenUrlOf(scheme: JsonObject): string | undefined {
   if (own(scheme, "flow") === "application") return ownText(scheme, "tokenUrl");
   const flows = own(scheme, "flows");
@@ -70,10 +70,10 @@ function tokenUrlOf(scheme: JsonObject): string | undefined {
   return isJsonObject(flow) ? ownText(flow, "tokenUrl") : undefined;
 }
 
-/** Since 3.0 these are no parameters, even where they are declared as such. @see https://spec.openapis.org/oas/v3.1.1.html#parameter-object */
+/** Headers that are not parameters since 3.0, even if declared. @see https://spec.openapis.org/oas/v3.1.1.html#parameter-object */
 const NOT_PARAMETERS: ReadonlySet<string> = new Set(["accept", "content-type", "authorization"]);
 
-/** True for a parameter that carries a credential of the operation's security, or that the engine sets itself: no model is asked for it. */
+/** Whether the parameter carries a credential of the operation's security, or is set by the engine, so that the model is not asked for it. */
 export function isSupplied(
   document: OpenApiDocument,
   security: readonly SecurityRequirement[] | undefined,

@@ -1,4 +1,4 @@
-/** Finds the operations of a document, and gives each its name. */
+/** Lists the operations of a document, and names each. */
 import { describeThrown } from "../../core/error.ts";
 import { ownText, ownTexts, type Found, type OpenApiDocument } from "./document.ts";
 import type { Filtered } from "./operation-filter.ts";
@@ -6,8 +6,7 @@ import { readExtension, type ToolExtension } from "./tool-extension.ts";
 import { ROOT, below, quote } from "./warnings.ts";
 import { hash } from "node:crypto";
 
-/** An operation as it is in the document. */
-/** Its name is unique in the document. */
+/** An operation of the document. Its name is unique there. */
 export interface ListedOperation extends Filtered {
   /** The path item. */
   readonly item: Found;
@@ -19,7 +18,7 @@ const METHODS: ReadonlySet<string> = new Set(["get", "put", "post", "delete", "o
 const MAX_OPERATIONS = 50_000;
 const MAX_TAGS = 20;
 
-/** Stops after each path. @param isTrusted believe `x-haft` where it takes caution away */
+/** Lists the operations; yields after each path. @param isTrusted whether `x-haft` may reduce caution */
 export function* listOperations(document: OpenApiDocument, isTrusted: boolean): Generator<undefined, readonly ListedOperation[]> {
   const found: ListedOperation[] = [];
   for (const { key, value, place } of document.members({ value: document.root, place: ROOT }, "paths")) {
@@ -56,8 +55,8 @@ function operationsOf(document: OpenApiDocument, path: string, item: Found, isTr
 }
 
 /**
- * Operations of one name are all named after method and path, so that none depends on which comes first. One whose id is the name itself
- * keeps it: another operation cannot take it out of a rule that names it.
+ * Renames all operations that share a name after method and path, so that no name depends on their order. One whose id is the name keeps it, as rules
+ * may refer to it.
  */
 function withDistinctNames(document: OpenApiDocument, operations: readonly ListedOperation[]): readonly ListedOperation[] {
   const sharing = Map.groupBy(operations, ({ name }) => name);
@@ -76,29 +75,29 @@ function withDistinctNames(document: OpenApiDocument, operations: readonly Liste
   });
 }
 
-/** The operation that keeps a name: the only one, or the only one that the document or the program calls so. */
+/** The operation that keeps a name: the only one, or the only one with this id or `x-haft` name. */
 function keeperOf(name: string, same: readonly ListedOperation[]): ListedOperation | undefined {
   if (same.length === 1) return same[0];
   const called = same.filter(({ operationId, extension }) => (extension.name ?? operationId) === name);
   return called.length === 1 ? called[0] : undefined;
 }
 
-/** The method is in upper case. */
+/** `method` is in upper case. */
 type NamedBy = Pick<Filtered, "method" | "path" | "operationId">;
 
 const MAX_LENGTH = 64;
 const ALLOWED = /^[A-Za-z0-9_-]{1,64}$/u;
 const MARK = /_[0-9a-f]{8}$/u;
 const MARK_LENGTH = 9;
-/** The separators of ids and paths; one underscore replaces all that come together. */
+/** Separators in ids and paths. Consecutive ones become a single underscore. */
 const SEPARATORS = /[/.: ]+/gu;
 
 /**
- * The name of an operation's tool, `[A-Za-z0-9_-]{1,64}`: a pure function of the operation, whatever else is in its document.
+ * The name of an operation's tool, `[A-Za-z0-9_-]{1,64}`. It depends only on the operation, not on the rest of the document.
  *
- * `repos/get-content` is `repos_get-content`, `chat.post` is `chat_post`, and an operation without an id is named after method and path:
- * `GET /pets/{id}` is `get_pets_by_id`. A name with other characters or more than 64 is made fit and ends with `_` and 8 digits of a hash
- * of the original. Operations with the same name are distinguished by method and path; the original is kept in the tool's metadata.
+ * `repos/get-content` becomes `repos_get-content`, `chat.post` becomes `chat_post`, and an operation without an id is named after method and path:
+ * `GET /pets/{id}` is `get_pets_by_id`. A name with other characters or more than 64 is adapted and ends with `_` and 8 digits of a hash of the
+ * original. Operations with the same name are distinguished by method and path; the original is kept in the tool's metadata.
  */
 export function operationName({ method, path, operationId }: NamedBy): string {
   if (operationId !== undefined && operationId !== "") return plainName(operationId, operationId);

@@ -5,18 +5,18 @@ import { own } from "../../core/base/own.ts";
 import { ownText, type Found, type OpenApiDocument, type Target } from "./document.ts";
 import { below, quote } from "./warnings.ts";
 
-/** A parameter that goes into the address, a header or a cookie; `key` is chosen once all are known. */
+/** A parameter in the address, a header or a cookie; its `key` is chosen once all are known. */
 export interface ReadParameter {
   readonly http: Omit<HttpParameter, "key">;
-  /** Undefined for one that the document forgot to declare. */
+  /** Undefined for an undeclared placeholder. */
   readonly found: Found | undefined;
-  /** The schema or content of its value. */
+  /** The schema of its value. */
   readonly schema: Target | undefined;
 }
 
 export interface Parameters {
   readonly parameters: readonly ReadParameter[];
-  /** Of Swagger 2.0: `in: formData` and `in: body`. */
+  /** The parameters of Swagger 2.0 with `in: formData` or `in: body`. */
   readonly bodyParameters: readonly (Found & { readonly name: string; readonly in: "formData" | "body" })[];
 }
 
@@ -31,7 +31,7 @@ const STYLES: Readonly<Record<Place, readonly Style[]>> = {
 };
 const MAX_PARAMETERS = 1_000;
 
-/** Those of the operation, and those of its path that it does not replace; then undeclared placeholders. */
+/** Reads the parameters of the operation, those of its path that it does not replace, and undeclared placeholders. */
 export function readParameters(document: OpenApiDocument, item: Found, operation: Found, path: string): Parameters {
   const found = new Map<string, Found & { readonly name: string; readonly in: string }>();
   for (const level of [operation, item]) {
@@ -100,7 +100,7 @@ function bodyParameter(parameter: Found & { readonly name: string; readonly in: 
   return where === "formData" || where === "body" ? [{ ...parameter, in: where }] : [];
 }
 
-/** `{+name}` and `{name*}` of RFC 6570, which some documents use, are called `name`. */
+/** The names of the placeholders, without the operators of RFC 6570 that some documents use: `{+name}` and `{name*}` are `name`. */
 function placeholders(path: string): ReadonlySet<string> {
   const names = [...path.matchAll(/\{([^{}]+)\}/gu)].map(([, name = ""]) => name.replace(/^[+#./;?&]/u, "").replace(/\*$/u, ""));
   return new Set(names.filter((name) => name !== ""));
@@ -149,7 +149,7 @@ function styleOf(document: OpenApiDocument, { value, place }: Found, where: Plac
   return { style, explode: typeof explode === "boolean" ? explode : style === "form" };
 }
 
-/** Swagger 2.0 joins lists by commas, unless it says otherwise. */
+/** The style of an array in Swagger 2.0, which joins items with commas unless `collectionFormat` says otherwise. */
 export function collectionStyle(value: JsonObject, where: Place): Pick<HttpParameter, "style" | "explode"> {
   const isForm = where === "query" || where === "cookie";
   switch (own(value, "collectionFormat")) {

@@ -1,4 +1,4 @@
-/** Reads what an operation takes as its body, of any version. */
+/** Reads the request body of an operation, of any version. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { BodyEncoding, HttpBody, HttpParameter } from "../rest/http-operation.ts";
 import { isJsonType, isTextType, parseMediaType } from "../rest/media-type.ts";
@@ -11,11 +11,11 @@ import { BASE64_NOTE, isBinary, note } from "./schema-keywords.ts";
 import { below, quote } from "./warnings.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
-/** A body before its fields have keys. */
+/** A body whose fields have no keys yet. */
 export interface ReadBody extends Pick<HttpBody, "required" | "mediaType" | "mediaTypes" | "binary"> {
-  /** Undefined when the body is one value. */
+  /** Undefined if the body is a single value. */
   readonly fields: readonly ReadField[] | undefined;
-  /** Of the one value. */
+  /** The schema of the single value. */
   readonly whole: SchemaPart;
   readonly description: string | undefined;
   readonly encoding: Readonly<Record<string, BodyEncoding>> | undefined;
@@ -23,7 +23,7 @@ export interface ReadBody extends Pick<HttpBody, "required" | "mediaType" | "med
 
 export interface ReadField {
   readonly name: string;
-  /** Once there is a body. */
+  /** Whether a body must have the field. */
   readonly required: boolean;
   readonly isAlwaysNeeded: boolean;
   readonly part: SchemaPart;
@@ -38,7 +38,7 @@ const FORM = "application/x-www-form-urlencoded";
 const MULTIPART = "multipart/form-data";
 const MAX_MEDIA_TYPES = 50;
 
-/** Undefined for an operation without a body. */
+/** Reads the request body; undefined for an operation without one. */
 export function readBody(reading: Reading, operation: Found, parameters: Parameters): ReadBody | undefined {
   if (reading.document.version === "2.0") return readSwaggerBody(reading, operation, parameters.bodyParameters);
   const declared = own(operation.value, "requestBody");
@@ -69,12 +69,12 @@ export function readBody(reading: Reading, operation: Found, parameters: Paramet
   };
 }
 
-/** The lower, the better we can write it: JSON, then forms, bytes, text, and then the others in the order of the document. */
+/** Rank of a media type, the lowest is used: JSON, then forms, bytes, text, and then the others in the document's order. */
 function rank(mediaType: string): number {
   const { type } = parseMediaType(mediaType);
   if (type === "application/json") return 0;
   if (type === "*/*" || type === "application/*" || type === "") return 1;
-  if (type === "application/merge-patch+json") return 2; // it takes part of the object; a json-patch takes a list of steps
+  if (type === "application/merge-patch+json") return 2; // it takes a part of the object; a json-patch takes an array of steps
   if (type === "application/json-patch+json") return 4;
   if (isJsonType(type)) return 3;
   if (type === FORM) return 5;
@@ -86,7 +86,7 @@ function rank(mediaType: string): number {
 interface Content {
   readonly mediaType: string;
   readonly schema: Target | undefined;
-  /** The body as a whole. */
+  /** Whether the body as a whole is required. */
   readonly required: boolean;
 }
 
@@ -116,14 +116,14 @@ function describe({ document, converter }: Reading, content: Content): Described
   return { mediaType, fields, whole, description: object.description, encoding: Object.fromEntries(binary) };
 }
 
-/** A form is made of named fields, whatever the document says. */
+/** The schema of a form whose declared schema is not an object: a form always has named fields. */
 const FORM_FIELDS: Pick<Described, "fields" | "whole" | "encoding"> = {
   fields: undefined,
   whole: { schema: Object.freeze({ type: "object", description: "The fields of the form, by name." }), references: [], weight: 1 },
   encoding: undefined,
 };
 
-/** Schemas that name it under their own allOf add fields to it: which, its discriminator says. */
+/** Whether schemas extend it by allOf with further fields, selected by its discriminator. */
 function isBase(raw: JsonObject): boolean {
   return Object.hasOwn(raw, "discriminator") && own(raw, "oneOf") === undefined && own(raw, "anyOf") === undefined;
 }
@@ -133,7 +133,7 @@ function isNoObject(raw: JsonObject): boolean {
   return isBinary(raw) || (typeof type === "string" && type !== "object") || (isJsonArray(type) && !type.includes("object"));
 }
 
-/** Text is given as it is, whatever tree the document describes; bytes are given in Base64. */
+/** The schema of a body that is not JSON: text is a string, whatever the document describes, bytes are base64. */
 function textOrBytes(mediaType: string, isBytes: boolean): Pick<Described, "fields" | "whole" | "encoding" | "binary"> {
   const { type } = parseMediaType(mediaType);
   const isText = isTextType(type) && !isBytes;
@@ -176,7 +176,7 @@ function encodingOf(document: OpenApiDocument, declared: JsonObject, content: Fo
   };
 }
 
-/** Bytes, a list of them, or a choice with them. In 3.1 they have a media type and no encoding. */
+/** Whether the part is bytes, an array of bytes, or a choice with bytes. In 3.1, bytes have a media type and no encoding. */
 function holdsBytes(part: SchemaPart, converter: SchemaConverter): boolean {
   const { schema } = part;
   if (!isJsonObject(schema) || Object.hasOwn(schema, "properties")) return false;
@@ -185,7 +185,7 @@ function holdsBytes(part: SchemaPart, converter: SchemaConverter): boolean {
   return typeof contentMediaType === "string" && contentEncoding === undefined && !isTextType(parseMediaType(contentMediaType).type);
 }
 
-/** Says of bytes how JSON holds them, where the document does not. Their examples are names of files. */
+/** Notes that bytes are given as base64, unless the document says so. Examples are removed, as they are file names. */
 function asBase64(part: SchemaPart): SchemaPart {
   const { schema } = part;
   if (!isJsonObject(schema)) return part;
@@ -229,7 +229,7 @@ function readSwaggerBody(reading: Reading, operation: Found, parameters: Paramet
   return parameters.length === 0 ? undefined : readForm(reading, parameters, consumes);
 }
 
-/** Of `in: formData`. Files only go into a multipart form. */
+/** Reads the `in: formData` parameters as a body. Files require a multipart form. */
 function readForm({ converter }: Reading, parameters: Parameters["bodyParameters"], consumes: readonly string[]): ReadBody {
   const hasFile = parameters.some(({ value }) => own(value, "type") === "file");
   const forms = consumes.filter((type) => parseMediaType(type).type === FORM || type.startsWith("multipart/"));

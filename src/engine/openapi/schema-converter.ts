@@ -1,4 +1,4 @@
-/** Schemas of Swagger 2.0, OpenAPI 3.0 and 3.1 as JSON Schema 2020-12, with their references kept. */
+/** Converts schemas of Swagger 2.0, OpenAPI 3.0 and 3.1 to JSON Schema 2020-12, and keeps their references. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { addChoice } from "./choice.ts";
 import { definitionName } from "./definition-name.ts";
@@ -8,20 +8,20 @@ import { isBinary, usablePattern, writeKeywords, type Direction, type Draft } fr
 import { withNull } from "./schema-null.ts";
 import { below, quote, type Place } from "./warnings.ts";
 
-/** A converted schema, deeply frozen, and what is known of it. Parts are shared by all tools of a document. */
+/** A converted schema, deeply frozen, with facts about it. Parts are shared by all tools of a document. */
 export interface SchemaPart {
   readonly schema: boolean | JsonObject;
-  /** The names of the definitions it refers to itself. */
+  /** The names of the definitions that it refers to directly. */
   readonly references: readonly string[];
-  /** Its weight, definitions left aside, towards the bounds of a schema. */
+  /** Its weight without definitions, which counts towards the limits of a schema. */
   readonly weight: number;
-  /** Of `properties`, by name. */
+  /** The parts of `properties`, by name. */
   readonly fields?: ReadonlyMap<string, SchemaPart>;
-  /** Of `allOf`. */
+  /** The parts of `allOf`. */
   readonly branches?: readonly SchemaPart[];
   /** Properties that are left out in this direction. */
   readonly hidden?: ReadonlySet<string>;
-  /** Bytes, a list of them, or a choice with them. */
+  /** Whether it is bytes, an array of bytes, or a choice with bytes. */
   readonly isBytes?: boolean;
 }
 
@@ -33,25 +33,25 @@ interface Definition {
   part: SchemaPart;
 }
 
-/** Where in a schema the walk is. */
+/** The position of the walk in a schema. */
 interface Position {
   readonly place: Place;
   readonly depth: number;
-  /** It is about the same value as the definition around it. */
+  /** Whether it describes the same value as the definition around it. */
   readonly inPlace: boolean;
-  /** Properties that a schema around it leaves out. */
+  /** Properties that an enclosing schema leaves out. */
   readonly hidden: ReadonlySet<string>;
 }
 
 interface Walk extends Draft {
-  /** Made for the first one: most schemas have none. */
+  /** Created for the first reference: most schemas have none. */
   references: Set<string> | undefined;
   readonly position: Position;
   hidden: ReadonlySet<string>;
   isBytes: boolean;
 }
 
-/** Accepts any value; written as an object, because some providers take no `true`. */
+/** Accepts any value; written as an object, because some providers do not accept `true`. */
 export const OPEN: SchemaPart = Object.freeze({ schema: Object.freeze({}), references: Object.freeze([]), weight: 1 });
 const NONE: ReadonlySet<string> = new Set();
 const NO_REFERENCES: readonly string[] = Object.freeze([]);
@@ -67,19 +67,19 @@ const OBJECT_KEYWORDS = [
   "propertyNames",
 ] as const;
 const MAX_DEPTH = 80;
-/** Most schemas that are looked at in one document, whatever refers to whatever. */
+/** Maximum number of schemas that are read in one document, however they refer to each other. */
 const MAX_SCHEMAS = 2_000_000;
-/** Most of them in one definition, or in one parameter or body, without what they refer to. The same object may occur in many places. */
+/** Maximum number of schemas in one definition, parameter or body, without references. The same object may occur in many places. */
 const MAX_PART = 10_000;
 
-/** Of one document, in one direction: what is read only is no input, what is write only is no output. */
+/** Converts the schemas of one document in one direction: read-only properties are left out of inputs, write-only ones of outputs. */
 export class SchemaConverter {
   readonly #document: OpenApiDocument;
   readonly #direction: Direction;
   readonly #byReference = new Map<string, Definition | undefined>();
   readonly #byName = new Map<string, Definition>();
   readonly #waiting: Definition[] = [];
-  /** Schemas that many places refer to, such as that of a parameter, are converted once. */
+  /** Converted schemas. A schema that many places refer to, such as a parameter's, is converted once. */
   readonly #converted = new WeakMap<JsonObject, SchemaPart>();
   readonly #hidden = new Map<JsonObject, ReadonlySet<string>>();
   #hiddenDepth = 0;
@@ -91,7 +91,7 @@ export class SchemaConverter {
     this.#direction = direction;
   }
 
-  /** Never fails: what cannot be used becomes `{}`, with a warning. */
+  /** Converts a schema. Never fails: an unusable part becomes `{}`, with a warning. */
   convert(raw: JsonValue | undefined, place: Place): SchemaPart {
     const known = isJsonObject(raw) ? this.#converted.get(raw) : undefined;
     if (known !== undefined) return known;
@@ -102,7 +102,7 @@ export class SchemaConverter {
     return part;
   }
 
-  /** Returns the definition that `#/$defs/<name>` means in a part that was converted. */
+  /** The definition that `#/$defs/<name>` in a converted part refers to. */
   definition(name: string): SchemaPart {
     return this.#byName.get(name)?.part ?? OPEN;
   }
@@ -182,7 +182,7 @@ export class SchemaConverter {
     if (target === undefined) return undefined;
     const name = definitionName(target.place);
     const known = this.#byName.get(name);
-    if (known !== undefined) return known; // the same place, by another spelling
+    if (known !== undefined) return known; // the same place, in another spelling
     const definition: Definition = { name, ...target, state: "waiting", part: OPEN };
     this.#byName.set(name, definition);
     return definition;
@@ -201,7 +201,7 @@ export class SchemaConverter {
     return part;
   }
 
-  /** `properties` and everything that speaks of an object's fields. */
+  /** Writes `properties` and the other keywords about an object's fields. */
   #writeObject(raw: JsonObject, walk: Walk): Pick<SchemaPart, "fields" | "hidden"> {
     if (!OBJECT_KEYWORDS.some((keyword) => Object.hasOwn(raw, keyword))) return NOTHING;
     const hidden = new Set(walk.position.hidden);
@@ -214,7 +214,7 @@ export class SchemaConverter {
     for (const keyword of ["additionalProperties", "unevaluatedProperties", "propertyNames"]) {
       const value = own(raw, keyword);
       if (value === undefined || (keyword === "additionalProperties" && !isWhole)) continue;
-      // Answers get new fields without a new version: a closed object would make them wrong.
+      // answers get new fields without a new version, which a closed object would refuse
       if (this.#direction === "output" && (value === false || keyword === "unevaluatedProperties")) continue;
       walk.members[keyword] = this.#child(value, walk, [keyword]).schema;
     }
@@ -234,7 +234,7 @@ export class SchemaConverter {
         continue;
       }
       const part = this.#child(value, walk, ["properties", name]);
-      // A field that may be missing is as often sent as null, whatever the document says.
+      // an optional field is often sent as null, whatever the document says
       const mayBeNull = this.#direction === "output" && !required.has(name) && isJsonObject(part.schema);
       const schema = mayBeNull ? Object.freeze(withNull(part.schema)) : part.schema;
       schemas[name] = schema;
@@ -251,14 +251,14 @@ export class SchemaConverter {
     walk.weight += required.length;
   }
 
-  /** The properties that a schema and the parts it is made of leave out. */
+  /** The properties that a schema and the parts of its allOf leave out. */
   #hiddenIn(raw: JsonValue): ReadonlySet<string> {
     const found = this.#resolved(raw);
     if (found === undefined) return NONE;
     const known = this.#hidden.get(found);
     if (known !== undefined) return known;
     const names = new Set<string>();
-    this.#hidden.set(found, names); // before its parts, which may lead back here
+    this.#hidden.set(found, names); // set before its parts are read, which may refer back to it
     if (this.#hiddenDepth >= MAX_DEPTH) return names;
     this.#hiddenDepth++;
     const properties = own(found, "properties");
@@ -279,7 +279,7 @@ export class SchemaConverter {
     return found !== undefined && own(found, flag) === true;
   }
 
-  /** A schema, or what its references lead to; says nothing when they lead nowhere. */
+  /** The schema that a chain of references leads to; undefined, without a warning, if it leads nowhere. */
   #resolved(raw: JsonValue): JsonObject | undefined {
     let at: JsonValue | undefined = raw;
     for (let count = 0; count < 20 && isJsonObject(at); count++) {
@@ -290,7 +290,7 @@ export class SchemaConverter {
     return undefined;
   }
 
-  /** @returns false when a pattern is left out, so that its fields must not be taken for additional ones */
+  /** @returns false if a pattern was left out: its fields must then not be checked as additional ones */
   #writePatternProperties(raw: JsonObject, walk: Walk): boolean {
     const map = this.#map(raw, "patternProperties", walk);
     if (map === undefined) return true;
@@ -319,7 +319,7 @@ export class SchemaConverter {
     return undefined;
   }
 
-  /** Before 2020-12, a list under `items` was what is now `prefixItems`. */
+  /** Writes `items`. Before 2020-12, an array under `items` was what is now `prefixItems`. */
   #writeItems(raw: JsonObject, walk: Walk): void {
     const { members } = walk;
     const items = own(raw, "items");
@@ -332,14 +332,14 @@ export class SchemaConverter {
       members["items"] = part.schema;
       walk.isBytes ||= part.isBytes === true;
     }
-    // Of an answer, counts of matching items are not kept, nor what depends on which alternatives fit.
+    // for an answer, `contains` and `unevaluatedItems` are left out, as they depend on relaxed schemas
     for (const keyword of this.#direction === "input" ? ["contains", "unevaluatedItems"] : []) {
       const value = own(raw, keyword);
       if (value !== undefined) members[keyword] = this.#child(value, walk, [keyword]).schema;
     }
   }
 
-  /** @returns the parts of `allOf` */
+  /** Writes `allOf`, `anyOf`, `oneOf` and conditions. @returns the parts of `allOf` */
   #writeBranches(raw: JsonObject, walk: Walk): readonly SchemaPart[] | undefined {
     let all: readonly SchemaPart[] | undefined;
     for (const keyword of ["allOf", "anyOf", "oneOf"]) {
@@ -367,7 +367,7 @@ export class SchemaConverter {
   }
 
   /**
-   * Of an answer, a condition is not kept: the relaxed one would hold where its original does not. One of the consequences holds, though.
+   * For an answer, a condition is left out, as its relaxed form could match where the original does not; one of its consequences holds in any case.
    * `not` is left out for the same reason.
    */
   #writeConsequences(raw: JsonObject, walk: Walk): void {
@@ -379,7 +379,7 @@ export class SchemaConverter {
   }
 }
 
-/** Next to a `$ref`, versions before 3.1 ignore everything; what only describes is kept all the same. */
+/** The keywords to keep next to a `$ref`, where versions before 3.1 ignore all: only those that describe. */
 function annotationsOf(raw: JsonObject): JsonObject {
   const kept = ["description", "title", "deprecated", "nullable"].filter((keyword) => Object.hasOwn(raw, keyword));
   return Object.fromEntries(kept.map((keyword) => [keyword, raw[keyword] ?? null]));

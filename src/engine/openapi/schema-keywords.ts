@@ -1,4 +1,4 @@
-/** The constraints of a schema of any version on single values, in the words of JSON Schema 2020-12; keywords that cannot hold are left out. */
+/** Converts the constraints on single values, from a schema of any version to JSON Schema 2020-12. Invalid keywords are left out. */
 import { describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonArray, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { linearPattern } from "../../schema/pattern/pattern.ts";
@@ -8,12 +8,12 @@ import { isObject } from "../../core/base/is-object.ts";
 
 export type Direction = "input" | "output";
 
-/** The keywords of one schema, as they are written. */
+/** The keywords of one schema while they are being written. */
 export interface Draft {
   readonly members: Record<string, JsonValue>;
-  /** Its weight, besides itself, towards the bounds of a schema. */
+  /** The weight of its contents, which counts towards the limits of a schema. */
   weight: number;
-  /** Completed by the place. */
+  /** Adds a warning with the place. */
   readonly warn: (problem: string) => void;
 }
 
@@ -24,9 +24,9 @@ const SMALL_TEXT = 120;
 export const BASE64_NOTE = "The bytes in Base64.";
 
 /**
- * Writes everything that holds no further schema.
+ * Writes all keywords that contain no schemas.
  *
- * Of an answer only the shape is written: bounds and patterns are for who makes a value, and services outgrow their own.
+ * For an answer only its shape is written: bounds and patterns matter to the side that makes a value, and services often violate their own.
  */
 export function writeKeywords(raw: JsonObject, direction: Direction, draft: Draft): void {
   writeType(raw, draft);
@@ -87,7 +87,7 @@ function writeMembers(raw: JsonObject, draft: Draft): void {
   }
 }
 
-/** YAML makes booleans and numbers of `[on, off, 1]`, and some documents quote their numbers. */
+/** Converts the values of an enum to its type: YAML reads `[on, off, 1]` as booleans and numbers, and some documents quote numbers. */
 function fitMembers(values: readonly JsonValue[], type: JsonValue | undefined): readonly JsonValue[] {
   if (type === "string" && values.some((value) => typeof value === "number" || typeof value === "boolean")) {
     return Object.freeze(values.map((value) => (typeof value === "number" || typeof value === "boolean" ? String(value) : value)));
@@ -102,7 +102,7 @@ function isNumeral(value: JsonValue): value is string {
   return typeof value === "string" && /^-?\d{1,15}(?:\.\d{1,15})?$/u.test(value);
 }
 
-/** Up to 3.0, `exclusiveMinimum: true` made `minimum` exclusive. */
+/** Writes numeric bounds. Up to 3.0, `exclusiveMinimum: true` made `minimum` exclusive. */
 function writeNumbers(raw: JsonObject, { members, warn }: Draft): void {
   for (const [bound, exclusive] of [
     ["minimum", "exclusiveMinimum"],
@@ -147,9 +147,9 @@ function writePattern(raw: JsonObject, draft: Draft): void {
 }
 
 /**
- * A pattern that the validator can run; undefined, with a warning, for one that it cannot.
+ * A pattern that the validator can run; undefined, with a warning, if it cannot.
  *
- * `/^a+$/`, written with the slashes of JavaScript, would match nothing: the slashes are taken off.
+ * The slashes of a JavaScript literal such as `/^a+$/` are removed, as the pattern would match nothing.
  */
 export function usablePattern(source: JsonValue, draft: Draft): string | undefined {
   if (typeof source !== "string") {
@@ -167,8 +167,8 @@ export function usablePattern(source: JsonValue, draft: Draft): string | undefin
 }
 
 /**
- * A default is described to the model and left out: filled in, it would be sent, and a PATCH would set values that were not asked for.
- * Bytes are described as Base64, which is what JSON can hold.
+ * Adds hints for the model. A default is described but left out: filled in, it would be sent, and a PATCH would set values that no one asked for.
+ * Bytes are described as base64.
  */
 function writeInputHints(raw: JsonObject, draft: Draft): void {
   const { members } = draft;
@@ -176,7 +176,7 @@ function writeInputHints(raw: JsonObject, draft: Draft): void {
     delete members["format"];
     members["contentEncoding"] = "base64";
     note(draft, BASE64_NOTE);
-    return; // its examples cannot be bytes: they are names of files
+    return; // its examples cannot be bytes: they are file names
   }
   const fallback = own(raw, "default");
   const description = members["description"];
@@ -195,7 +195,7 @@ export function note({ members }: Pick<Draft, "members">, sentence: string): voi
     typeof description === "string" ? `${description.trimEnd()}${/[.!?:]$/u.test(description.trimEnd()) ? "" : "."} ${sentence}` : sentence;
 }
 
-/** The bytes of a file, in a schema of any version. */
+/** Whether the schema, of any version, means the bytes of a file. */
 export function isBinary(raw: JsonObject): boolean {
   const type = own(raw, "type");
   return type === "file" || (own(raw, "format") === "binary" && (type === "string" || type === undefined));

@@ -1,9 +1,9 @@
-/** Lets a schema take null as well. */
+/** Makes a schema accept null. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 
 const NULL: JsonObject = Object.freeze({ type: "null" });
 
-/** The schema itself where null fits already, else a new one that is not frozen. */
+/** Returns the schema itself if it accepts null already, else a new one that is not frozen. */
 export function withNull(schema: JsonObject): JsonObject {
   const { type, enum: values, anyOf } = schema;
   const isComposed = ["$ref", "allOf", "anyOf", "not", "const", "if"].some((keyword) => Object.hasOwn(schema, keyword));

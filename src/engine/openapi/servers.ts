@@ -1,4 +1,4 @@
-/** Where the paths of a document begin. */
+/** Determines the base addresses of operations. */
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { own } from "../../core/base/own.ts";
 import { ownText, ownTexts, type Found, type OpenApiDocument } from "./document.ts";
@@ -8,16 +8,16 @@ const MAX_URL_LENGTH = 2_000;
 const HTTP = /^https?:\/\//iu;
 
 /**
- * The addresses that a document names, without a trailing slash.
+ * The addresses that a document declares, without a trailing slash.
  *
- * Of several servers the first counts, with the defaults of its variables. A relative address begins at the document's own, if that is
- * an http(s) address. Undefined where the document does not say, or says what cannot be called.
+ * The first of several servers is used, with the defaults of its variables. A relative address is resolved against the document's, if that is an
+ * http(s) address. Undefined if the document declares none, or one that cannot be called.
  */
 export class Servers {
-  /** Of operations that name none of their own. */
+  /** The address for operations that declare none. */
   readonly ofDocument: string | undefined;
   readonly #document: OpenApiDocument;
-  /** Of the document itself. */
+  /** The address of the document itself. */
   readonly #home: string | undefined;
 
   constructor(document: OpenApiDocument, origin: string) {
@@ -27,7 +27,7 @@ export class Servers {
     this.ofDocument = document.version === "2.0" ? this.#ofSwagger(root) : this.#first(root, "/");
   }
 
-  /** Of the operation, else of its path, else of the document. */
+  /** The address of the operation, else of its path, else of the document. */
   of(operation: Found, item: Found): string | undefined {
     if (this.#document.version === "2.0") return Object.hasOwn(operation.value, "schemes") ? this.#ofSwagger(operation) : this.ofDocument;
     for (const level of [operation, item]) if (isJsonArray(own(level.value, "servers"))) return this.#first(level);
@@ -56,7 +56,7 @@ export class Servers {
 
   #usable(address: string, place: Place): string | undefined {
     const url = address.length > MAX_URL_LENGTH ? null : URL.parse(address, this.#home);
-    // Without an address of the document, a relative one says nothing; that is no fault.
+    // a relative address without one of the document is not an error
     if (url === null && this.#home === undefined && !/^[a-z][a-z0-9+.-]*:/iu.test(address)) return undefined;
     const isWhole = url !== null && HTTP.test(url.href) && !/[{}]|%7[bd]/iu.test(url.href);
     if (isWhole && url.username === "" && url.password === "") return url.origin + url.pathname.replace(/(?<!\/)\/+$/u, "");

@@ -1,4 +1,4 @@
-/** Reads `x-haft`: the fields of a tool that OpenAPI does not have. A third-party document may only add caution. */
+/** Reads `x-haft`: fields of a tool that OpenAPI does not have. An untrusted document may only add caution. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { TOOL_CATEGORIES, type Tool } from "../../core/tool.ts";
 import { own } from "../../core/base/own.ts";
@@ -7,7 +7,7 @@ import { below, cutText, quote, type Place } from "./warnings.ts";
 
 export interface ToolExtension {
   readonly place: Place;
-  /** In place of the operation's own; one that needs no change. */
+  /** Replaces the operation's name; needs no adaptation. */
   readonly name: string | undefined;
   readonly effects: JsonValue | undefined;
   readonly fields: Partial<Pick<Tool, "title" | "description" | "enabled" | "category" | "maxConcurrent" | "oncePerTurn" | "endsTurn">> &
@@ -19,7 +19,7 @@ const KEY = "x-haft";
 interface NumberRule {
   readonly min: number;
   readonly max: number;
-  /** The most that a third-party document may ask for: the value that holds without it. */
+  /** Highest value in an untrusted document: the default of the field. */
   readonly cautiousMax: number;
 }
 
@@ -34,7 +34,7 @@ const NUMBERS = {
 const FLAGS = ["enabled", "oncePerTurn", "endsTurn"] as const;
 const KNOWN: readonly string[] = ["name", "title", "description", "category", "effects", ...FLAGS, ...Object.keys(NUMBERS)];
 
-/** @param levels from the document to the operation; the nearest that says something holds */
+/** @param levels from the document to the operation; the innermost value is used */
 export function readExtension(document: OpenApiDocument, levels: readonly Found[], isTrusted: boolean): ToolExtension {
   const merged: Record<string, JsonValue> = {};
   let effects: JsonObject = {};
@@ -99,7 +99,7 @@ interface NumberReading {
   readonly warn: (problem: string) => void;
 }
 
-/** 0 = no limit takes caution away, as more than the default does. */
+/** Whether the number is valid and allowed. Without trust, neither 0 (no limit) nor more than the default is. */
 function isNumberFor(value: JsonValue, name: string, { rule, isTrusted, warn }: NumberReading): value is number {
   const isSound = typeof value === "number" && Number.isInteger(value) && value >= rule.min && value <= rule.max;
   if (!isSound) {

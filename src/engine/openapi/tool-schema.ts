@@ -1,27 +1,27 @@
-/** The schemas of tools: each its own part, and the definitions that it reaches. */
+/** Completes the schemas of tools with the definitions that they refer to. */
 import type { JsonObject } from "../../core/base/json.ts";
 import { OPEN, type SchemaConverter, type SchemaPart } from "./schema-converter.ts";
 import { ROOT, type Warnings } from "./warnings.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 export interface DefinitionLimits {
-  /** The weight at which definitions that are further away are left open. */
+  /** The weight at which further definitions accept any value. */
   readonly maxWeight: number;
   readonly warnings: Warnings;
 }
 
-/** Far below what the validator takes. */
+/** Maximum weight of the definitions of an input; far below the limit of the validator. */
 export const MAX_INPUT_WEIGHT = 8_000;
-/** Answers are described for programs: some documents would bring all of their objects with each. */
+/** Maximum weight of the definitions of an output, which is low, as some documents would otherwise add all their objects to each tool. */
 export const MAX_OUTPUT_WEIGHT = 600;
-/** Most definitions of all tools of a document together. */
+/** Maximum number of definitions for all tools of a document together. */
 const MAX_DEFINITIONS = 8_000_000;
 
-/** Of one document, in one direction. */
+/** Completes the schemas of one document, in one direction. */
 export class ToolSchemas {
   readonly converter: SchemaConverter;
   readonly #limits: DefinitionLimits;
-  /** By the names that a tool refers to itself: many refer to the same. */
+  /** The definitions by the names that a tool refers to: many tools refer to the same. */
   readonly #made = new Map<string, JsonObject>();
   #definitionsLeft = MAX_DEFINITIONS;
 
@@ -30,7 +30,7 @@ export class ToolSchemas {
     this.#limits = limits;
   }
 
-  /** Adds `$defs`, nearest first, until they would weigh too much; those beyond let any value through. */
+  /** Adds `$defs`, nearest first, up to the maximum weight. Definitions beyond it accept any value. */
   withDefinitions({ schema, references }: SchemaPart): boolean | JsonObject {
     if (typeof schema === "boolean" || references.length === 0) return schema;
     const names = references.toSorted();

@@ -1,8 +1,8 @@
-/** A place in a document, and the warnings of an import about it. */
+/** Collects the warnings of an import, each with its place in the document. */
 import { escapeStep } from "../../core/base/json-pointer.ts";
 import { plural } from "../../core/base/wording.ts";
 
-/** The way down to a value, as a linked list: it is spelled only for a warning. */
+/** The path to a value as a linked list, which is written out only for a warning. */
 export interface Place {
   readonly parent: Place | undefined;
   readonly step: string;
@@ -28,19 +28,19 @@ export function pointerOf(place: Place): string {
 const MAX_STEP_LENGTH = 200;
 const MAX_LINES = 500;
 
-/** The warnings of one import: each once, in the order in which they were found. */
+/** The warnings of one import, without duplicates, in the order in which they were found. */
 export class Warnings {
   readonly #lines = new Set<string>();
   #unsaid = 0;
 
-  /** @param text what is wrong and what was made of it */
+  /** @param text the problem and its consequence */
   add(place: Place, text: string): void {
     if (this.#lines.size >= MAX_LINES) this.#unsaid++;
     else this.addLine(`${pointerOf(place)}: ${text}`);
   }
 
   addLine(text: string): void {
-    // The document's own text may hold what a terminal would obey.
+    // a document's text may contain terminal control characters
     const line = text.replaceAll(/\p{C}/gu, "?");
     if (this.#lines.has(line)) return;
     if (this.#lines.size < MAX_LINES) this.#lines.add(line);
@@ -57,7 +57,7 @@ export class Warnings {
   }
 }
 
-/** The beginning of a text that is too long, without half a character at its end. */
+/** The beginning of a text that is too long, without half a surrogate pair at its end. */
 export function cutText(text: string, maxLength: number): string {
   if (text.length <= maxLength) return text;
   const last = text.charCodeAt(maxLength - 2);

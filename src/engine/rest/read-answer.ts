@@ -1,4 +1,4 @@
-/** Makes what a tool answers of a successful HTTP answer: JSON where it is JSON, else text, images, sound or a file. */
+/** Converts a successful HTTP answer to a tool output: JSON, else text, images, audio or a file. */
 import { ANSWER_LIMITS } from "../../core/answer-limits.ts";
 import { ToolOutput, type ContentPart } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
@@ -21,10 +21,10 @@ interface Answered {
   readonly content?: readonly ContentPart[];
 }
 
-/** The deepest answer that is read as JSON; the runtime takes no deeper one. */
+/** Maximum depth of an answer that is read as JSON, as the runtime accepts no deeper one. */
 const MAX_DEPTH = 64;
 
-/** @throws ToolError `invalid_output` for JSON that is cut short or broken; as `HttpResponse.bytes` */
+/** @throws ToolError `invalid_output` for JSON that is truncated or malformed; as `HttpResponse.bytes` */
 export async function readAnswer(response: HttpResponse, context: AnswerContext): Promise<ToolOutput> {
   const bytes = await response.bytes();
   const mediaType = parseMediaType(response.headers.get("content-type")?.[0]);
@@ -54,14 +54,14 @@ function answerOf(bytes: Uint8Array, received: Received): Answered {
   return { content: [{ type: "file", uri: `data:${type};base64,${data}`, mediaType: type, ...(name === undefined ? {} : { name }) }] };
 }
 
-/** Reads a body without a media type as what it looks like. */
+/** Reads a body without a media type as text if it is UTF-8 without NUL, else as bytes. */
 function unnamedAnswer(bytes: Uint8Array, received: Received): Answered {
   const text = decodeUtf8(bytes);
   const type = text === undefined || text.includes("\0") ? "application/octet-stream" : "text/plain";
   return answerOf(bytes, { ...received, mediaType: { type, charset: undefined } });
 }
 
-/** A HEAD answers with its headers. */
+/** The answer to a HEAD request: its status and headers. */
 function headAnswer({ status, headers }: HttpResponse): Answered {
   const told = ["content-type", "content-length", "last-modified", "etag", "accept-ranges", "location"];
   const found = told.flatMap((name) => {
@@ -80,7 +80,7 @@ function textAnswer(text: string, { mediaType, context }: Received): Answered {
       maxDepth: MAX_DEPTH,
       maxChars: Number.MAX_SAFE_INTEGER,
       maxWideKeys: ANSWER_LIMITS.maxWideKeys,
-      longIntegers: "string", // an id of 19 digits is not a number to calculate with
+      longIntegers: "string", // a 19-digit id is not a number to calculate with
     });
     return { output: hasSecret(text, value, context.secrets) ? context.secrets.redactValue(value) : value };
   } catch (error: unknown) {
@@ -90,12 +90,12 @@ function textAnswer(text: string, { mediaType, context }: Received): Answered {
   }
 }
 
-/** Also where the letters of a secret are escaped as JSON allows. */
+/** Whether the answer contains a secret, even one whose characters are escaped in the JSON. */
 function hasSecret(text: string, value: JsonValue, secrets: Secrets): boolean {
   return secrets.isIn(text) || (text.includes("\\u") && secrets.isIn(JSON.stringify(value)));
 }
 
-/** Servers that call their JSON plain text are believed when the document promises JSON. */
+/** Whether plain text is read as JSON: it looks like JSON, and the document declares JSON. */
 function mayBeJson(text: string, { type }: MediaType, operation: AnswerContext["operation"]): boolean {
   return (
     type === "text/plain" &&
@@ -104,7 +104,9 @@ function mayBeJson(text: string, { type }: MediaType, operation: AnswerContext["
   );
 }
 
-/** Returns the fault of a text that is meant as JSON and is none; undefined for a page sent as JSON, and for JSON that would lose something in the reading. */
+/**
+ * The error for malformed JSON. Undefined for other text, such as a page sent as JSON, and for JSON that is valid but could not be read without loss.
+ */
 function brokenJson(text: string, error: unknown, { secrets }: AnswerContext): ToolError | undefined {
   if (ToolError.fromUnknown(error).code === "too_large" || !/^\s*["[{]/u.test(text)) return undefined;
   const fault = findJsonFault(text);
@@ -122,7 +124,7 @@ function textContent(text: string, { secrets }: AnswerContext): Answered {
   return { content: [{ type: "text", text: secrets.redactAnswer(text) }] };
 }
 
-/** Without any folders before it. */
+/** The file name without folders. */
 function fileName({ headers }: HttpResponse): string | undefined {
   const header = (headers.get("content-disposition")?.[0] ?? "").slice(0, 1_000);
   const name = /filename="([^"]*)"/iu.exec(header)?.[1] ?? /filename=([^";\s]+)/iu.exec(header)?.[1];

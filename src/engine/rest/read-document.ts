@@ -1,4 +1,4 @@
-/** Reads an OpenAPI document from a file, an address or memory. Nothing that it refers to elsewhere is read. */
+/** Reads an OpenAPI document from a file, an address or memory. References to other documents are not followed. */
 import { ToolError, hintsOf } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { parseJsonText } from "../../documents/parse-json-file.ts";
@@ -7,11 +7,11 @@ import type { HttpClient } from "../../net/http-request.ts";
 import { decodeText, excerpt } from "./answer-text.ts";
 import { parseMediaType } from "./media-type.ts";
 
-/** The largest document that is read; the largest of 2,639 public ones has 33 MB. */
+/** Maximum size of a document; the largest of 2,639 public ones has 33 MB. */
 export const MAX_DOCUMENT_BYTES = 64 * 1024 * 1024;
-/** Bounds of 64-bit numbers are common in documents; as the nearest number they are bounds all the same. */
+/** Limits of JSON documents. 64-bit bounds, which are common in documents, are rounded, as they remain bounds. */
 const JSON_LIMITS = { maxDepth: 256, maxNodes: 10_000_000, maxChars: MAX_DOCUMENT_BYTES, longIntegers: "round" } as const;
-/** About 16 MB as documents are written. Reading takes some 300 bytes of memory a token, and a hostile document would take all there is. */
+/** About 16 MB of YAML. Each token takes some 300 bytes of memory, so a hostile document could exhaust it. */
 const MAX_YAML_TOKENS = 4_000_000;
 const YAML_LIMITS = {
   maxTokens: MAX_YAML_TOKENS,
@@ -25,7 +25,7 @@ const YAML_LIMITS = {
 export interface ReadOptions {
   /** The name of a document in memory. */
   readonly name: string;
-  /** Used for an address only. */
+  /** Used only for an address. */
   readonly client: HttpClient;
   readonly headers: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
@@ -33,7 +33,7 @@ export interface ReadOptions {
 
 export interface ReadDocument {
   readonly document: JsonObject;
-  /** The path, or the address without its query, in which there may be a key. */
+  /** The path, or the address without its query, which may contain a key. */
   readonly origin: string;
 }
 
@@ -41,7 +41,7 @@ export function isAddress(source: string): boolean {
   return /^https?:\/\//iu.test(source);
 }
 
-/** @throws ToolError, by rejecting: `invalid_config` for what is not a document, with its place; `unavailable` for an address that does not give it */
+/** @throws ToolError `invalid_config` if it is not a document, with the position; `unavailable` if it cannot be fetched; as a rejection */
 export async function readDocument(source: string | JsonObject, options: ReadOptions): Promise<ReadDocument> {
   if (typeof source !== "string") return { document: source, origin: options.name };
   const { text, origin } = isAddress(source) ? await fetchText(source, options) : await fileText(source);
@@ -103,7 +103,7 @@ function withoutQuery(url: URL): string {
   return told.href;
 }
 
-/** By the first character: every object in JSON begins with a brace, and hardly any YAML does. */
+/** Parses JSON or YAML, depending on the first character: a JSON object begins with a brace, and YAML hardly ever does. */
 async function parseDocument(text: string, origin: string): Promise<unknown> {
   if (/^\s*[{[]/u.test(text) && !/\.ya?ml$/iu.test(origin)) return parseJsonText(text, origin, JSON_LIMITS);
   if (/^\s*</u.test(text)) throw new ToolError("invalid_config", `${origin} is no OpenAPI document but a page: ${excerpt(text, 80)}`);

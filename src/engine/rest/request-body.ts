@@ -1,4 +1,4 @@
-/** Writes the body of a request in the media type of its operation. */
+/** Encodes the body of a request in the media type of its operation. */
 import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -15,13 +15,15 @@ export interface RequestBody {
   readonly bytes: Uint8Array;
 }
 
-/** The keys of the input that a body takes. */
+/** The keys of the input that belong to the body. */
 export function bodyKeys(body: HttpBody | undefined): readonly string[] {
   if (body === undefined) return [];
   return "key" in body.fields ? [body.fields.key] : body.fields.map((field) => field.key);
 }
 
-/** Undefined when the input gives nothing for it and nothing is needed. @throws ToolError `invalid_input` for what cannot be sent */
+/**
+ * The encoded body; undefined if it is optional and the input has no value for it. @throws ToolError `invalid_input` for a value that cannot be sent
+ */
 export function requestBody(body: HttpBody, input: JsonObject): RequestBody | undefined {
   const { type } = parseMediaType(body.mediaType);
   const value = bodyValue(body, input);
@@ -32,7 +34,7 @@ export function requestBody(body: HttpBody, input: JsonObject): RequestBody | un
     return { contentType: type, bytes: Buffer.from(pairs.join("&").replaceAll("%20", "+")) };
   }
   if (body.binary === true) return bytesBody(body, value);
-  // A range of types means whatever the server takes, and that is JSON more often than not.
+  // a server that accepts a range of types most often accepts JSON
   if (isJsonType(type) || (type.includes("*") && typeof value !== "string") || type === "") {
     return {
       contentType: type.includes("*") || type === "" ? "application/json" : body.mediaType,
@@ -42,7 +44,7 @@ export function requestBody(body: HttpBody, input: JsonObject): RequestBody | un
   return isTextType(type) ? textBody(body, value) : bytesBody(body, value);
 }
 
-/** The body as the input gives it; its fields by their names on the wire. */
+/** The value of the body from the input; fields have their names in the body. */
 function bodyValue(body: HttpBody, input: JsonObject): JsonValue | undefined {
   if ("key" in body.fields) {
     const value = own(input, body.fields.key);
@@ -50,7 +52,7 @@ function bodyValue(body: HttpBody, input: JsonObject): JsonValue | undefined {
       throw new ToolError("invalid_input", `The body ${JSON.stringify(body.fields.key)} is missing; nothing was sent.`);
     return value;
   }
-  const table: Record<string, JsonValue> = Object.create(null); // a field may be called "__proto__"
+  const table: Record<string, JsonValue> = Object.create(null); // a field may be named "__proto__"
   for (const { name, key } of body.fields) {
     const value = own(input, key);
     if (value !== undefined) table[name] = value;
@@ -70,7 +72,7 @@ function formFields(body: HttpBody, value: JsonValue): readonly FormField[] {
   }));
 }
 
-/** @see https://spec.openapis.org/oas/v3.1.1.html#encoding-object: by its style where one is given, else by its media type */
+/** Encodes a field by its style, if it has one, else by its media type. @see https://spec.openapis.org/oas/v3.1.1.html#encoding-object */
 function formPairs({ name, value, encoding }: FormField): readonly string[] {
   if (value === null) return [];
   if (encoding?.style !== undefined || encoding?.explode !== undefined || encoding?.allowReserved !== undefined) {

@@ -1,4 +1,4 @@
-/** Fills in the placeholders of a path, so that no value can lead anywhere else. */
+/** Fills in the placeholders of a path, so that no value can lead to another path. */
 import { ToolError } from "../../core/error.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { HttpOperation, HttpParameter } from "./http-operation.ts";
@@ -8,26 +8,26 @@ import { valueText } from "../../core/content.ts";
 
 const PLACEHOLDER = /\{([^{}]+)\}/gu;
 
-/** The parameter of a placeholder. One that the document forgot to declare is taken from the input under its own name. */
+/** The parameter of a placeholder. An undeclared one is taken from the input under its own name. */
 function parameterOf(operation: HttpOperation, name: string): HttpParameter {
   const declared = operation.parameters.find((parameter) => parameter.in === "path" && parameter.name === name);
   return declared ?? { name, in: "path", key: name, required: true, style: "simple", explode: false };
 }
 
-/** The keys of the input that a path takes. */
+/** The keys of the input that are used in the path. */
 export function pathKeys(operation: HttpOperation): readonly string[] {
   return [...operation.path.matchAll(PLACEHOLDER)].map(([, name = ""]) => parameterOf(operation, plainName(name)).key);
 }
 
-/** `{+name}` and `{name*}` of RFC 6570, which some documents use, are called `name`. */
+/** Removes the operators of RFC 6570 that some documents use: `{+name}` and `{name*}` are `name`. */
 function plainName(placeholder: string): string {
   return placeholder.replace(/^[+#./;?&]/u, "").replace(/\*$/u, "");
 }
 
 /**
- * The path with its values, each percent-encoded so that it stays inside its segment.
+ * The path with its values, each percent-encoded so that it stays in its segment.
  *
- * @throws ToolError `invalid_input` when a value is missing, empty, `.` or `..`
+ * @throws ToolError `invalid_input` if a value is missing, empty, `.` or `..`
  */
 export function requestPath(operation: HttpOperation, input: JsonObject): string {
   const filled = pathTemplate(operation).replace(PLACEHOLDER, (_, placeholder: string) => {
@@ -45,14 +45,14 @@ export function requestPath(operation: HttpOperation, input: JsonObject): string
   return filled;
 }
 
-/** The beginning that every path of the operation shares. */
+/** The literal beginning that every path of the operation shares. */
 export function literalPrefix(operation: HttpOperation): string {
   const template = pathTemplate(operation);
   const end = template.search(/[{?]/u);
   return end < 0 ? template : template.slice(0, end);
 }
 
-/** Some documents tell operations of one path apart behind a `#`, which is never sent. */
+/** The path without a fragment, with which some documents distinguish operations of one path; it is never sent. */
 function pathTemplate({ path }: HttpOperation): string {
   const [sent = ""] = path.split("#", 1);
   return sent.startsWith("/") ? sent : `/${sent}`;

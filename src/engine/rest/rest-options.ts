@@ -1,4 +1,4 @@
-/** The options of a REST service, and whether they can work. */
+/** The options of a REST service, and their validation. */
 import { checkMs } from "../../core/call-settings.ts";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
@@ -9,26 +9,26 @@ import { CONNECTION_HEADERS } from "../../net/request-head.ts";
 import { checkRename } from "../renamed-tools.ts";
 import type { ImportOptions } from "../openapi/import-openapi.ts";
 
-/** How calls are let in. */
+/** Credentials of calls. */
 export type RestAuth =
   | { readonly type: "bearer"; readonly token: string }
   | { readonly type: "basic"; readonly username: string; readonly password: string }
   | ApiKey
   | OAuthClient;
 
-/** An API key. Where it goes and under which name is what the document's security scheme says, unless it is said here. */
+/** An API key. Its place and name are taken from the document's security scheme, unless they are given here. */
 export interface ApiKey {
   readonly type: "apiKey";
   readonly value: string;
-  /** The name of the header, query parameter or cookie. @default as the document says */
+  /** The name of the header, query parameter or cookie. @default as in the document */
   readonly name?: string;
   /** @default as in the document for this name, else "header" */
   readonly in?: "header" | "query" | "cookie";
 }
 
 /**
- * OAuth 2 client credentials. The token is fetched at the first call, shared by all, and kept until 30 s before it expires; an
- * answer 401 fetches a new one, once.
+ * OAuth 2 client credentials. The token is fetched for the first call, shared by all, and kept until 30 s before it expires. After an answer 401, a
+ * new one is fetched once.
  */
 export interface OAuthClient {
   readonly type: "oauth2";
@@ -37,46 +37,46 @@ export interface OAuthClient {
   readonly clientSecret: string;
   readonly scopes?: readonly string[];
   readonly audience?: string;
-  /** Whether id and secret go in the Authorization header or in the form. @default "basic" */
+  /** Whether id and secret are sent in the Authorization header or in the form. @default "basic" */
   readonly send?: "basic" | "body";
 }
 
-/** Which API the tools call, and how. */
+/** Options of a `restEngine`: the API and how it is called. */
 export interface RestOptions
   extends
     Pick<HttpClientOptions, "maxBytes" | "maxRedirects" | "verifyTls">,
     Pick<ImportOptions, "include" | "exclude" | "trustExtensions"> {
   /** The OpenAPI document (2.0, 3.0, 3.1): the path of a file, an http(s) address, or the document itself. JSON, or YAML up to about 16 MB. */
   readonly document: string | JsonObject;
-  /** Where paths begin. Wins over what the document says. @default the first server of the document */
+  /** The address before the paths; overrides the document's. @default the first server of the document */
   readonly baseUrl?: string;
   /**
-   * How calls are let in: one way for every operation, or one for each security scheme of the document, by its name. Sent to the
-   * origin of `baseUrl` only, and not to operations that the document says need nothing. Without `baseUrl`, a refresh of a fetched
-   * document that names another server is refused.
+   * Credentials: one for every operation, an array that is sent together, or one for each security scheme of the document, by its name. They are sent
+   * only to the origin of `baseUrl`, and not to operations that need none according to the document. Without `baseUrl`, a refreshed document from an
+   * address is refused if it names another server.
    */
   readonly auth?: RestAuth | readonly RestAuth[] | Readonly<Record<string, RestAuth>>;
-  /** Sent with every call, whatever the model says. Taken for secrets. */
+  /** Sent with every call; a model cannot override them. Treated as secrets. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Replaces the effects that follow from an operation's method, by tool name or operationId, `*` for any characters; the first that fits. */
+  /** Effects by tool name or operationId, `*` for any characters, in place of those that follow from the method; the first match is used. */
   readonly effects?: Readonly<Record<string, Effects>>;
   /**
-   * New names of tools, by tool name or operationId; `include`, `exclude` and `effects` go by those, and everything else, such as
-   * `permission`, by the new ones. A name that none of the operations taken has, or that two would have, is an error.
+   * New names of tools, by tool name or operationId. `include`, `exclude` and `effects` use the old names, and everything else, such as `permission`,
+   * the new ones. A name that no included operation has, or that two would have, is an error.
    */
   readonly rename?: Readonly<Record<string, string>>;
   /**
-   * Hosts that may have private addresses: `localhost:8080`, `billing.corp.example`, `10.0.0.0/8`. A literal private address in
-   * `baseUrl`, `document` or a token address is allowed by itself.
+   * Hosts that may have private addresses: `localhost:8080`, `billing.corp.example`, `10.0.0.0/8`. A literal private address in `baseUrl`, `document`
+   * or a token address is allowed without being listed.
    */
   readonly allowPrivate?: readonly string[];
-  /** Certificate authorities, instead of those of the system: PEM text, or the path of a file. */
+  /** Certificate authorities in place of the system's: PEM text, or the path of a file. */
   readonly ca?: string;
-  /** Sent when the document is fetched, and only then. Taken for secrets. */
+  /** Sent only when the document is fetched. Treated as secrets. */
   readonly documentHeaders?: Readonly<Record<string, string>>;
-  /** The header that carries the call's idempotency key in calls that may write, such as `Idempotency-Key`. @default false: none */
+  /** The header for the call's idempotency key in calls that may write, such as `Idempotency-Key`. @default false: not sent */
   readonly idempotencyHeader?: string | false;
-  /** Other values that are redacted in errors and logs, each by its name: what a secret part of `document` or `baseUrl` holds. */
+  /** Further values to redact in errors and logs, by name, such as a secret part of `document` or `baseUrl`. */
   readonly secrets?: Readonly<Record<string, string>>;
 }
 
@@ -104,7 +104,7 @@ const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/u;
 const HEADER_VALUE = /^[\t\x20-\x7e]*$/u;
 const COOKIE_VALUE = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]*$/u;
 
-/** @throws ToolError `invalid_argument` for options that cannot work; it names no value that may be a secret */
+/** @throws ToolError `invalid_argument` for options that cannot work; the message quotes no value that may be a secret */
 export function checkRestOptions(options: RestOptions): void {
   checkKnownKeys(options, REST_OPTIONS, "restEngine()");
   checkRename(options.rename);
@@ -123,7 +123,7 @@ export function checkRestOptions(options: RestOptions): void {
   for (const name of ["maxBytes", "maxRedirects"] as const) checkMs(options[name], name, "a REST engine");
 }
 
-/** Refuses values that JavaScript lets through. */
+/** Checks types that TypeScript callers cannot get wrong. */
 function checkShapes({ auth, allowPrivate, secrets = {} }: RestOptions): void {
   const [unset] = Object.entries(secrets).find(([, value]) => typeof value !== "string") ?? [];
   if (unset !== undefined) throw wrong(`secrets.${unset} is not a string.`);
@@ -133,7 +133,7 @@ function checkShapes({ auth, allowPrivate, secrets = {} }: RestOptions): void {
     throw wrong('allowPrivate must be an array of strings, such as ["localhost:8080"].');
 }
 
-/** One way for all has no scheme's name. */
+/** Credentials with their scheme; undefined for those that apply to all operations. */
 export function authEntries(auth: RestOptions["auth"]): readonly (readonly [scheme: string | undefined, auth: RestAuth])[] {
   if (auth === undefined) return [];
   if (isSeveral(auth)) return auth.map((each) => [undefined, each] as const);
@@ -203,7 +203,7 @@ function checkAuth(auth: RestAuth, scheme: string | undefined): void {
   if (auth.type === "oauth2") checkAddress(auth.tokenUrl, `${what}.tokenUrl`);
 }
 
-/** Where the document says the place, every place is possible. */
+/** If the document is to decide the place, any value is allowed. */
 function checkKey({ in: place = "header", name = "x", value }: ApiKey, what: string): void {
   if (place === "header") checkHeaders({ [name]: value }, what);
   else if (place === "cookie") {

@@ -1,16 +1,16 @@
-/** Knows what must not be said, in every spelling in which it might come back, and strikes it out. */
+/** Removes secrets from texts, in all encodings in which a service may return them. */
 import { basicCredentials, clientCredentials } from "../../net/basic-credentials.ts";
 import { withoutBeginning } from "../../core/base/redact.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { type RestAuth, type RestOptions, authEntries } from "./rest-options.ts";
 
-/** Shorter ones would be struck out of ordinary words. */
+/** Minimum length of a secret that is redacted, as shorter ones occur in ordinary words. */
 const MIN_LENGTH = 4;
-/** In an answer, where what is struck out is lost to the model. */
+/** Minimum length in an answer, where redacting ordinary words would harm the model. */
 const MIN_LENGTH_IN_ANSWER = 8;
-/** Tokens fetched before these are of no use to anybody. */
+/** Number of fetched tokens that are redacted; older ones have expired. */
 const MAX_FETCHED = 8;
-/** Headers that say nothing about who calls. */
+/** Headers that hold no credentials. */
 const PLAIN_HEADERS = /^(?:accept(?:-.*)?|content-type|user-agent|cache-control|prefer|(?:.*-)?version)$/iu;
 const CREDENTIAL_HEADERS = /auth|key|token|secret|cookie|password|session|signature|credential/iu;
 
@@ -18,7 +18,7 @@ interface Secret {
   readonly label: string;
   readonly value: string;
   readonly spellings: readonly string[];
-  /** Struck out of answers as well, where a service sends back what it was sent. */
+  /** Whether it is also redacted in answers, as it is sent to the service. */
   readonly inAnswers: boolean;
 }
 
@@ -38,7 +38,7 @@ export class Secrets {
     this.#fixed = secrets;
   }
 
-  /** Which secrets are too short to be distinguished from ordinary words: they are left in answers that repeat them. */
+  /** Warns of secrets that are too short to be redacted in answers that repeat them. */
   warnings(): readonly string[] {
     return this.#fixed
       .filter(({ inAnswers, value }) => inAnswers && value !== "" && value.length < MIN_LENGTH_IN_ANSWER)
@@ -48,12 +48,12 @@ export class Secrets {
       );
   }
 
-  /** A token that was fetched. */
+  /** Adds a fetched token. */
   add(label: string, value: string): void {
     this.#fetched = [secretOf(label, value, true), ...this.#fetched].slice(0, MAX_FETCHED);
   }
 
-  /** The text with its secrets replaced by what they are, in brackets; all of it, when one is hidden in several encodings. */
+  /** Replaces each secret by its label in brackets. If a secret is still found after decoding, the whole text is replaced. */
   readonly redact = (text: string): string => {
     const secrets = [...this.#fixed, ...this.#fetched];
     const struck = strike(text, secrets, MIN_LENGTH);
@@ -62,7 +62,7 @@ export class Secrets {
     return hidden === undefined ? struck : `[text with ${hidden.label.slice(1, -1)}]`;
   };
 
-  /** Removes from a service's answer the credentials that were sent with the call. Unchanged in nearly every case. */
+  /** Redacts the call's credentials in a service's answer, which seldom contains any. */
   redactAnswer(text: string): string {
     return strike(text, this.#inAnswers(), MIN_LENGTH_IN_ANSWER);
   }
@@ -74,7 +74,7 @@ export class Secrets {
     );
   }
 
-  /** The same for a value, in its keys as well. */
+  /** Redacts a JSON value like `redactAnswer`, keys included. */
   redactValue(value: JsonValue): JsonValue {
     if (typeof value === "string") return this.redactAnswer(value);
     if (isJsonArray(value)) return value.map((item) => this.redactValue(item));
@@ -108,7 +108,7 @@ function valuesOf(auth: RestAuth): readonly (readonly [what: string, value: stri
   }
 }
 
-/** `Bearer x` is a secret, and so is `x`. */
+/** The secrets in a header: its whole value, and each long word of it, such as the token after `Bearer`. */
 function headerSecrets(name: string, value: string): readonly Secret[] {
   const inAnswers = CREDENTIAL_HEADERS.test(name);
   const words = value.split(/[\s;,]+/u).filter((word) => word.length >= MIN_LENGTH_IN_ANSWER);
@@ -131,14 +131,14 @@ function secretOf(label: string, value: string, inAnswers: boolean): Secret {
   return { label: `[${label}]`, value, inAnswers, spellings: [...spellings] };
 }
 
-/** Without percent signs, several times over, and without backslashes. */
+/** The text with percent-encoding (up to three times) and backslashes removed. */
 function plainText(text: string): string {
   let plain = text;
   for (let round = 0; round < 3 && plain.includes("%"); round++) {
     try {
       plain = decodeURIComponent(plain.replaceAll(/%(?![0-9a-f]{2})/giu, "%25"));
     } catch {
-      break; // no UTF-8 behind the percent signs
+      break; // the percent signs do not encode UTF-8
     }
   }
   return plain.replaceAll("\\", "");

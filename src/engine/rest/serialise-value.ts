@@ -1,24 +1,24 @@
-/** Writes a value in the styles of OpenAPI parameters, which are those of RFC 6570 and a few more. */
+/** Serialises values in the styles of OpenAPI parameters: those of RFC 6570 and a few more. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { HttpParameter } from "./http-operation.ts";
 import { encodeReserved, percentEncode } from "./percent.ts";
 import { valueText } from "../../core/content.ts";
 
 export interface ValueStyle {
-  /** The name on the wire. */
+  /** The name in the request. */
   readonly name: string;
   readonly style: HttpParameter["style"];
   readonly explode: boolean;
   readonly allowReserved?: boolean | undefined;
 }
 
-/** A value without its nesting: what lies deeper is JSON text. */
+/** A value of one level: nested values are JSON text. */
 type Flat =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "list"; readonly items: readonly string[] }
   | { readonly kind: "table"; readonly entries: readonly (readonly [key: string, text: string])[] };
 
-/** Null, and what has nothing in it, is not there: RFC 6570 calls it undefined. */
+/** Undefined for null, and for an empty array or object, which RFC 6570 treats as undefined. */
 function flatten(value: JsonValue): Flat | undefined {
   if (isJsonArray(value)) {
     const items = value.filter((item) => item !== null).map(valueText);
@@ -31,7 +31,7 @@ function flatten(value: JsonValue): Flat | undefined {
 
 type Encode = (text: string) => string;
 
-/** The text for a path's placeholder; undefined when the value is null or empty. */
+/** The text for a path's placeholder; undefined if the value is null or empty. */
 export function pathText({ name, style, explode }: ValueStyle, value: JsonValue, encode: Encode = percentEncode): string | undefined {
   const flat = flatten(value);
   if (flat === undefined) return undefined;
@@ -47,7 +47,7 @@ function matrixText(name: string, flat: Flat, explode: boolean): string {
   return one(name, joined(flat, false, { encode: percentEncode, exploded: "," }));
 }
 
-/** The value of a header. Nothing in it is encoded. */
+/** The value of a header, unencoded; undefined if it is null or empty. */
 export function headerText(explode: boolean, value: JsonValue): string | undefined {
   const flat = flatten(value);
   return flat === undefined ? undefined : joined(flat, explode, { encode: (text) => text, exploded: "," });
@@ -55,11 +55,11 @@ export function headerText(explode: boolean, value: JsonValue): string | undefin
 
 interface Joining {
   readonly encode: Encode;
-  /** The text between exploded items. */
+  /** The separator of exploded items. */
   readonly exploded: string;
 }
 
-/** All of a value in one text: `a,b`; of a table `k,v,k,v`, or exploded `k=v,k=v`. */
+/** A value as one text: `a,b`; an object as `k,v,k,v`, or exploded `k=v,k=v`. */
 function joined(flat: Flat, explode: boolean, { encode, exploded }: Joining): string {
   if (flat.kind === "text") return encode(flat.text);
   const separator = explode ? exploded : ",";
@@ -67,10 +67,10 @@ function joined(flat: Flat, explode: boolean, { encode, exploded }: Joining): st
   return flat.entries.map(([key, text]) => `${encode(key)}${explode ? "=" : ","}${encode(text)}`).join(separator);
 }
 
-/** The separator of items that share one name, as it is sent. */
+/** Separators of items that share one name, encoded. */
 const DELIMITERS: Readonly<Record<string, string>> = { spaceDelimited: "%20", pipeDelimited: "%7C", tabDelimited: "%09" };
 
-/** `name=value` as often as it takes, encoded; for queries, cookies and forms. None for null and for what is empty. */
+/** Encoded `name=value` pairs for queries, cookies and forms; [] for null and for an empty array or object. */
 export function queryPairs(parameter: ValueStyle, value: JsonValue): readonly string[] {
   const { name, style, explode } = parameter;
   const encode = parameter.allowReserved === true ? encodeReserved : percentEncode;
@@ -91,8 +91,8 @@ export function queryPairs(parameter: ValueStyle, value: JsonValue): readonly st
 }
 
 /**
- * `a[b][c]=d`. OpenAPI leaves lists open: those of plain values are sent as `a[]=1&a[]=2`, those of objects with their index,
- * as Stripe, Rails and PHP read them.
+ * Adds `a[b][c]=d`. OpenAPI leaves arrays undefined: simple values are sent as `a[]=1&a[]=2`, objects with their index, which is how Stripe, Rails
+ * and PHP read them.
  */
 function addDeep(name: string, value: JsonValue, add: (name: string, text: string) => void): void {
   if (isJsonArray(value)) {
