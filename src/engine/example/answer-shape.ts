@@ -1,4 +1,4 @@
-/** The parts of generated answers: the thing they describe, the list they hold; and what tools without an output schema answer. */
+/** Finds the record and the array in generated answers, and builds the usual answers of tools without an output schema. */
 import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { agree } from "../../schema/example/agree.ts";
@@ -13,12 +13,12 @@ import { capital } from "../../core/base/wording.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 const MAX_DEPTH = 3;
-/** The fields of an answer that describe the call, not the thing. */
+/** Fields of an answer that describe the call, not the record. */
 const OF_THE_CALL = new Set("success,ok,error,errors,status_code,request_id".split(","));
-/** The same, where the thing is an object inside. */
+/** Fields that describe the call if the record is in an object inside the answer. */
 const OF_THE_WRAPPER = new Set("status,message,code,total,count,page,limit".split(","));
 
-/** The thing that an answer describes: its own properties, and those of the object that holds it once more. */
+/** The record that an answer describes: its own properties, and those of a nested object that holds it. */
 export function thingIn(output: JsonValue, subject: Subject): JsonObject {
   const values: Record<string, JsonValue> = {};
   for (let at: JsonValue | undefined = output, depth = 0; isJsonObject(at) && depth < MAX_DEPTH; depth++) {
@@ -39,7 +39,7 @@ function set(values: Record<string, JsonValue>, name: string, value: JsonValue):
   if (name !== "__proto__") values[name] = value;
 }
 
-/** The list of the subject in an answer; undefined where it has none. */
+/** The array of the subject's records in an answer; undefined if there is none. */
 export function listIn(output: JsonValue, subject: Subject, name = "", depth = 0): readonly JsonValue[] | undefined {
   if (isJsonArray(output)) return isListOf(name, subject) ? output : undefined;
   if (!isJsonObject(output) || depth >= MAX_DEPTH) return undefined;
@@ -50,7 +50,7 @@ export function listIn(output: JsonValue, subject: Subject, name = "", depth = 0
   return undefined;
 }
 
-/** The facts about a page and its list, under the names that are usual. */
+/** Facts about a page and its array, under the usual names. */
 export function pageFacts({
   total,
   shown,
@@ -97,7 +97,7 @@ const DONE = ["success", "succeeded", "ok", "completed", "done"];
 
 const statesKept = new WeakMap<ToolIntent, { readonly states: readonly string[] | undefined }>();
 
-/** The states that a thing may have when the call is done, the likeliest first; undefined where any may. */
+/** The states that a record may have after the call, the most likely first; undefined if it may have any. */
 export function statesAfter(intent: ToolIntent): readonly string[] | undefined {
   return getOrAdd(statesKept, intent, () => ({ states: readStates(intent) })).states;
 }
@@ -109,12 +109,12 @@ function readStates({ verb, word }: ToolIntent): readonly string[] | undefined {
   return [told ?? [], usual ?? [], DONE].flat().flatMap((state) => [state, state.toUpperCase(), capital(state)]);
 }
 
-/** The state of the thing after a call of this verb, whatever it was before; undefined for a verb that says nothing of it. */
+/** The state of the record after a call of this verb, whatever it was before; undefined if the verb does not imply one. */
 export function stateTold({ word }: ToolIntent): string | undefined {
   return STATE_AFTER.get(word);
 }
 
-/** The fields of an answer that describe the call itself, where it is more than reading. */
+/** The fields of an answer that describe the call itself: a message and flags. */
 export function saidOf({ verb, word, noun, isPlural }: ToolIntent, { name, description }: Tool): JsonObject {
   if (!isChange(verb)) {
     if (TELLING.test(name) || TELLING.test(description.slice(0, MAX_READ))) return NO_ERROR;
@@ -137,7 +137,7 @@ function isChange(verb: Verb): boolean {
 }
 
 const NO_ERROR: JsonObject = { error: "none", error_message: "none", error_msg: "none", errors: [] };
-/** Tools whose answer is a text. */
+/** Matches tools whose answer is a text. */
 const TELLING =
   /message|sms|e?-?mail|chat|joke|quote|fact|advice|riddle|horoscope|text|translat|generat|comment|lyric|story|answer|conversation/iu;
 const READ_WORDS = ["found", "retrieved", "loaded", "returned", "ready", "retrieved successfully", "loaded successfully"];
@@ -148,10 +148,10 @@ const REMOVED: JsonObject = { deleted: true, removed: true, cancelled: true, can
 const SECRET = /(?:password|secret|token|api_?key|credential)/iu;
 
 const PERSON = { type: "string", description: "full name of the person" };
-/** People whom a call does not name itself: those of the one that it names. */
+/** People who are listed for the person that the call names, such as their followers. */
 const OF_OTHERS = new Set("follower,follow,following,friend,member,subscriber,contact,connection,fan,colleague,attendee".split(","));
 
-/** Says that the items of a list are people; one only where the call asks for the one with a user name or an address. */
+/** Whether the items of an array are people; only one, if the call asks for the person with a user name or an address. */
 export function peopleIn({ noun }: ToolIntent, input: JsonObject): Pick<Subject, "isOfPeople" | "atMost"> {
   if (!isOfPeople(noun)) return {};
   if (personAsked(input) !== undefined) return { atMost: 1 };
@@ -162,7 +162,7 @@ export function peopleIn({ noun }: ToolIntent, input: JsonObject): Pick<Subject,
 const ASKED_AS = new Set("name,full_name,query,q,search,keyword,keywords,search_term,search_query,term".split(","));
 const FULL_NAME = /^[A-Z][a-z]{1,20} [A-Z][a-z]{1,20}$/u;
 
-/** The names of the one person whom a search of people names; undefined where it names none. */
+/** The names of the person that a search for people asks for; undefined if it names none. */
 export function personAsked(input: JsonObject): JsonObject | undefined {
   const [first, last] = [input["first_name"], input["last_name"]];
   const both = typeof first === "string" && typeof last === "string" ? `${first} ${last}` : undefined;
@@ -182,18 +182,18 @@ function lastWord(noun: string): string {
   return noun.split("_").at(-1) ?? "";
 }
 
-/** How many fields a made-up answer has, and each thing of a list besides its id and name. */
+/** Number of fields of a generated answer, and of each item of an array besides its id and name. */
 const READ_FIELDS = 4;
 const LISTED_FIELDS = 2;
 const LISTED_OF_NOUN = 4;
-/** `return_items` gives nothing back to the caller. */
+/** Matches tools that act on the record: `return_items` returns nothing to the caller. */
 const ACTED = /^(?:return|exchange)_/u;
 const DONE_STATUS = { const: "completed" };
-/** Descriptions of tools that do something, and have nothing to tell but that. */
+/** Matches descriptions of tools that do something and have no other result. */
 const ACTS =
   /^(?:this (?:tool|function|endpoint) )?(?:activate|apply|assign|attach|block|cancel|clear|click|close|connect|control|copy|customi[sz]e|deactivate|deploy|detach|disable|disconnect|drag|enable|execute|fill|fire|follow|force|go|hover|insert|install|invite|kill|launch|like|lock|log|mark|merge|move|mute|navigate|notify|pause|play|press|print|publish|push|redirect|reload|rename|replace|reset|resize|restart|restore|resume|rotate|run|save|scroll|select|set|share|shut|skip|snooze|start|stop|submit|subscribe|switch|sync|tap|terminate|toggle|transfer|trigger|turn|type|unblock|unfollow|uninstall|unlock|unmute|unsubscribe|wait|wake|write)(?:s|es)?\b/iu;
 
-/** The schema of the usual answer of a tool of this kind. Its names are those of the tool. @param isNamed the call names the thing it is about */
+/** The schema of the usual answer of such a tool, with its names. @param isNamed whether the call names the record that it is about */
 export function usualSchema(tool: Tool, { verb, noun, isPlural, word }: ToolIntent, isNamed: boolean): JsonSchema {
   const status = { const: STATE_AFTER.get(word) ?? STATUS_AFTER[verb] };
   if (verb === "list") {
@@ -229,8 +229,8 @@ interface Knowledge {
 }
 
 /**
- * An answer of the usual schema with what is known of the call and the thing; generated values stay where nothing is known, and agrees
- * with it. The owner of a list is next to the list.
+ * Puts the known values of the call and the record into an answer of the usual schema. Generated values stay where nothing is known, and are made
+ * consistent with the known ones. The owner of an array is next to the array.
  */
 export function withKnown(output: JsonValue, { known: all, subject, random, verb }: Knowledge): JsonValue {
   if (!isJsonObject(output)) return output;
@@ -246,7 +246,7 @@ export function withKnown(output: JsonValue, { known: all, subject, random, verb
   return Object.fromEntries([...whose, ...Object.entries(output).map(([name, value]) => [name, value === list ? items : value] as const)]);
 }
 
-/** Inputs that only say how to answer are not repeated. */
+/** Whether an input is repeated in the answer: not if it only says how to answer. */
 function isEchoed(name: string): boolean {
   return !isPaging(name) && (plainName(name).length > 2 || /^(?:id|to)$/u.test(plainName(name))) && !HOW.test(plainName(name));
 }

@@ -1,4 +1,4 @@
-/** One call that is answered without its tool: what is known of the session first, the rest made up. */
+/** Answers one call without its tool: from the records of the session, with generated values for the rest. */
 import type { ToolContext } from "../../core/context.ts";
 import type { EngineRequest } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
@@ -31,16 +31,16 @@ import { type ToolFacts, factsOf } from "./tool-facts.ts";
 import { stepWorld } from "../world.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
-/** How often a new thing is drawn again because its id is taken. */
+/** How often a new record is drawn again because its id is taken. */
 const MAX_REDRAWS = 8;
-/** How many made-up things a list has besides those that are known. */
+/** Number of generated records in a list besides the known ones. */
 const MORE_IN_LIST = 2;
-/** The names of the facts about a list. */
+/** The names of the facts about an array. */
 const OF_LIST = pageFacts({ total: 0, shown: 0, offset: 0, limit: 0 });
 const usualSchemas = new WeakMap<Tool, Map<boolean, JsonSchema>>();
 const validators = new WeakMap<Tool, Validator>();
 
-/** Whether a schema lets an answer be any object: as a tool without one, such a tool answers with what is usual. */
+/** Whether a schema accepts any object: such a tool is answered like one without a schema, by the usual answer. */
 function saysNothing(schema: JsonSchema | undefined): boolean {
   if (schema === undefined || schema === true) return true;
   if (schema === false) return false;
@@ -60,7 +60,7 @@ const OF_NO_VALUE = new Set(["$schema", "$id", "$comment", "title", "description
 export class ExampleCall {
   readonly #request: EngineRequest;
   readonly #tool: Tool;
-  /** Undefined where its output schema says nothing of an answer. */
+  /** Undefined if the tool's output schema accepts any object. */
   readonly #outputSchema: JsonSchema | undefined;
   readonly #input: JsonObject;
   readonly #context: ToolContext;
@@ -68,7 +68,7 @@ export class ExampleCall {
   readonly #facts: ToolFacts;
   readonly #intent: ToolIntent;
   readonly #records: Records;
-  /** Of the engine and the variation alone: what it decides is the same in all answers. */
+  /** Derived only from the engine's seed and the variation, so that facts drawn with it are the same in all answers. */
   readonly #factsSeed: number;
 
   constructor(request: EngineRequest, context: ToolContext, seed: string) {
@@ -110,7 +110,9 @@ export class ExampleCall {
     }
   }
 
-  /** The tool keeps its world itself: nothing is remembered here. All facts are in the answer, unless the schema has no room for them. */
+  /**
+   * Answers by the tool's reducer, which keeps the state itself, so nothing is recorded. All facts are in the answer, unless they violate the schema.
+   */
   #reduced(): JsonValue {
     const outputSchema = this.#outputSchema;
     const step = stepWorld(this.#request, this.#context);
@@ -143,7 +145,7 @@ export class ExampleCall {
     return output;
   }
 
-  /** The id that an answer gives a new thing, which is none of those it was asked about: of the booking, where a flight is booked. */
+  /** The id of a new record in an answer, other than the ids in the input: that of the booking, when a flight is booked. */
   #newIdentity(output: JsonValue): Identity | undefined {
     const { word } = this.#intent;
     const noun = madeBy(this.#intent, output);
@@ -153,7 +155,7 @@ export class ExampleCall {
     return identity?.of === "other" && isTaking(word) ? { ...identity, nouns: identity.nouns.slice(0, 1) } : identity;
   }
 
-  /** The thing that the input names. The id of something else is an id of the noun as well: one subscription for one user. */
+  /** The record that the input names. An id of something else also identifies the noun: one subscription for one user. */
   #named(): Identity | undefined {
     const { noun, verb } = this.#intent;
     const identity = identityIn(this.#input, noun);
@@ -162,7 +164,7 @@ export class ExampleCall {
     return identity.of === "whole" && verb !== "remove" ? identity : { ...identity, nouns: identity.nouns.slice(1) };
   }
 
-  /** A thing that is known by its id is asked for by its number, too. */
+  /** Also finds a record that is known by its id by its number. */
   #byNumber(identity: Identity): Identity {
     const { nouns, id, kind, key } = identity;
     if (kind === "id" || this.#records.find(nouns, id) !== undefined) return identity;
@@ -182,7 +184,7 @@ export class ExampleCall {
     return output;
   }
 
-  /** Without an id, what was made last and fits what is asked. */
+  /** Answers a read without an id by the latest record that matches the input. */
   #readUnnamed(): JsonValue {
     const { noun } = this.#intent;
     const known = this.#records
@@ -256,7 +258,7 @@ export class ExampleCall {
     );
   }
 
-  /** Remembers what a list made up, so that it can be read and is listed again. */
+  /** Records the generated items of a list, so that they can be read and are listed again. */
   #listed(
     list: readonly JsonValue[],
     {
@@ -276,7 +278,7 @@ export class ExampleCall {
     this.#records.put(found);
   }
 
-  /** @throws ToolError `not_found` for a thing that was removed */
+  /** @throws ToolError `not_found` for a record that was removed */
   #knownOrGone({ nouns, id }: Identity): Thing | undefined {
     const known = this.#records.find(nouns, id);
     if (known?.isGone !== true) return known;
@@ -288,7 +290,7 @@ export class ExampleCall {
     });
   }
 
-  /** The remembered part of a new thing: without the status that only says what the call did. */
+  /** The values of a new record to keep, without a status that only describes the call. */
   #made(output: JsonValue): JsonObject {
     const values = thingIn(output, { noun: madeBy(this.#intent, output) });
     if (this.#outputSchema !== undefined) return values;
@@ -296,7 +298,7 @@ export class ExampleCall {
     return rest;
   }
 
-  /** The id under the names it may have in an answer. */
+  /** The id under the names that it may have in an answer. */
   #spelled({ nouns, key, kind }: Identity): JsonObject {
     const id = this.#input[key];
     if (id === undefined) return {};
@@ -314,7 +316,7 @@ export class ExampleCall {
     if (known === undefined || canonicalJson(known.values) !== canonicalJson(thing.values)) this.#records.put([thing]);
   }
 
-  /** @param turn which draw of the same call */
+  /** @param turn number of the draw for the same call */
   #draw(
     given: JsonObject,
     { turn = 0, subject = this.#subject() }: { readonly turn?: number; readonly subject?: Subject } = {},
@@ -343,12 +345,12 @@ export class ExampleCall {
       factsSeed,
     });
     if (drawn.valid) return drawn.value;
-    // Known values may leave no value that fits: an answer that keeps to its schema goes before one that agrees with others.
+    // known values may leave no value that matches: a valid answer is preferred to a consistent one
     const plain = exampleValue(outputSchema, { random, about });
     return plain.valid ? plain.value : drawn.value;
   }
 
-  /** The known values of other things that the call names, such as the hotel that is booked: its city, and its name as `hotel_name`. */
+  /** The known values of other records that the call names, such as the booked hotel: its city, and its name as `hotel_name`. */
   #related(): JsonObject {
     const others = othersIn(this.#input, isTaking(this.#intent.word) ? "" : this.#intent.noun);
     const values = others.flatMap(({ owner, id }) =>

@@ -1,4 +1,4 @@
-/** Reads from the input of a call the things it is about: changes, filters, how many. */
+/** Reads from the input of a call which records it is about: changes, filters, page. */
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { plainName } from "../../schema/example/name-words.ts";
@@ -17,25 +17,25 @@ const PAGING = new Set([
   ...CURSORS,
   ..."start,sort,sort_by,order_by,order,token,api_key,fields,include".split(","),
 ]);
-/** Say where to look, and not what is found there. */
+/** Inputs that say where to look, and are not values of the records. */
 const FOLDERS = new Set("path,directory,dir,folder".split(","));
 const TEXT_SEARCH = new Set("query,q,search,keyword,keywords,term,text".split(","));
 /** Properties that hold the changes of an update. */
 const CHANGES = new Set("changes,updates,fields,data,patch,values,properties,attributes,body".split(","));
 
-/** Whether an input of this name says which part of a list is wanted. */
+/** Whether an input of this name selects a part of a list. */
 export function isPaging(name: string): boolean {
   const plain = plainName(name);
   return plain !== "size" && (LIMITS.has(plain) || OFFSETS.has(plain) || PAGES.has(plain) || CURSORS.has(plain));
 }
 
-/** Whether a tool can be asked for a part of a list. */
+/** Whether a tool can return a part of a list. */
 export function takesPages({ inputSchema }: Tool): boolean {
   const properties = typeof inputSchema === "object" ? inputSchema["properties"] : undefined;
   return typeof properties === "object" && properties !== null && Object.keys(properties).some(isPaging);
 }
 
-/** How many items the call asks for; undefined where it does not say. */
+/** Number of items that the call asks for; undefined if it does not say. */
 export function limitIn(input: JsonObject): number | undefined {
   for (const [name, value] of Object.entries(input)) {
     const wanted = typeof value === "string" && /^\d{1,6}$/u.test(value) ? Number(value) : value;
@@ -44,7 +44,7 @@ export function limitIn(input: JsonObject): number | undefined {
   return undefined;
 }
 
-/** How many items come before those that the call asks for: infinitely many where only another answer could have shown it. */
+/** Number of items before the requested ones; infinite if it is known only from an earlier answer. */
 export function offsetIn(input: JsonObject): number {
   const limit = limitIn(input);
   let offset = 0;
@@ -72,7 +72,7 @@ export function changesIn(input: JsonObject, { key }: Identity, noun: string): J
   return changes;
 }
 
-/** A text for the search that a call makes, whatever page of it is wanted. */
+/** Identifies the search of a call, whichever page it asks for. */
 export function queryOf(toolName: string, input: JsonObject): string {
   const filters = Object.entries(input).filter(([name]) => !PAGING.has(plainName(name)));
   const text = canonicalJson([toolName, Object.fromEntries(filters)]);
@@ -81,7 +81,7 @@ export function queryOf(toolName: string, input: JsonObject): string {
 
 const MAX_QUERY = 500;
 
-/** Whether a search finds a thing: no filter contradicts it, and the words that are searched for occur in it, or found it before. */
+/** Whether a search finds a record: no filter contradicts it, and it contains the search text or was found by this search before. */
 export function matches({ values, queries }: Thing, input: JsonObject, query: string | undefined): boolean {
   const wasFound = query !== undefined && queries.includes(query);
   let known: ReadonlyMap<string, JsonValue> | undefined;

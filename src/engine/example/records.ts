@@ -1,42 +1,42 @@
-/** The made-up world of one session: kept in the toolset's state, so that it forks, rolls back and is stored with the session. */
+/** The generated records of one session, kept in the toolset's state, so that they fork, roll back and are stored with the session. */
 import type { ToolState } from "../../core/context.ts";
 import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
-/** A thing that was created, read or listed. */
+/** A record that was created, read or listed. */
 export interface Thing {
   readonly nouns: readonly string[];
   readonly id: string;
   readonly values: JsonObject;
   readonly isGone: boolean;
-  /** A call created it; others were there before. */
+  /** Whether a call created it; other records existed before. */
   readonly isNew: boolean;
   /** The searches that found it. */
   readonly queries: readonly string[];
-  /** Its place in the order in which things became known. */
+  /** Its position in the order in which records became known. */
   readonly at: number;
 }
 
-/** The state keeps things under so many keys, by their ids, so that a change is as small as a few of them. */
+/** Number of keys of the state over which records are spread, by their ids, so that a change rewrites only a few records. */
 const SLOTS = 32;
 const KEYS = Array.from({ length: SLOTS }, (_, slot) => `haft:records:${slot}`);
-/** Most things under one key. The oldest is forgotten first, generated things before those that was created or removed. */
+/** Maximum number of records under one key. The oldest is dropped first, generated ones before those that were created or removed. */
 const MAX_IN_SLOT = 8;
-/** Most searches that are remembered for one thing. */
+/** Maximum number of searches that are kept for one record. */
 const MAX_QUERIES = 8;
-/** Most characters of JSON that are remembered of one thing. */
+/** Maximum number of characters of JSON that are kept of one record. */
 const MAX_THING = 8_000;
 
 export class Records {
   readonly #state: ToolState;
-  /** By slot, as far as they were read. */
+  /** The records by slot, as far as they were read. */
   readonly #slots: (readonly Thing[] | undefined)[] = [];
 
   constructor(state: ToolState) {
     this.#state = state;
   }
 
-  /** Those known by one of these words, the oldest first; gone ones too. */
+  /** The records known by one of these nouns, the oldest first, including removed ones. */
   of(nouns: readonly string[]): readonly Thing[] {
     const found: Thing[] = [];
     for (let slot = 0; slot < SLOTS; slot++)
@@ -48,12 +48,12 @@ export class Records {
     return this.#in(slotOf(id)).findLast((thing) => thing.id === id && thing.nouns.some((noun) => nouns.includes(noun)));
   }
 
-  /** The newest thing of this id, whatever it is called. */
+  /** The newest record with this id, whatever its noun. */
   withId(id: string): Thing | undefined {
     return this.#in(slotOf(id)).findLast((thing) => thing.id === id && !thing.isGone);
   }
 
-  /** Adds the things, each in the place of the one it was before. */
+  /** Adds the records, each in place of its earlier version. */
   put(things: readonly Thing[]): void {
     if (things.length === 0) return;
     let next = 0;
@@ -91,13 +91,13 @@ export interface Change {
   readonly nouns: readonly string[];
   readonly id: string;
   readonly values: JsonObject;
-  /** @default as it was */
+  /** @default unchanged */
   readonly isNew?: boolean;
   /** The search that found it. */
   readonly query?: string;
 }
 
-/** A thing with what is new of it. */
+/** Merges a change into a record. */
 export function remembered(known: Thing | undefined, change: Change): Thing {
   const { nouns, id, values, query } = change;
   return {
@@ -117,7 +117,7 @@ function withOthers(words: readonly string[], others: readonly string[]): readon
   return all;
 }
 
-/** Without values that are too large to be kept or repeated. */
+/** The values without those that are too large to keep or repeat. */
 export function bounded(values: JsonObject): JsonObject {
   let room = MAX_THING;
   let kept: [string, JsonValue][] | undefined;
@@ -139,13 +139,13 @@ function sizeOf(value: JsonValue): number {
   return typeof value === "object" && value !== null ? JSON.stringify(value).length : 8;
 }
 
-/** The very value that the thing was read from, so that the state shares what has not changed. */
+/** The JSON of a record. An unchanged record is the very value that it was read from, so that the state shares it. */
 function writeThing(thing: Thing): JsonValue {
   const { nouns, id, values, isGone, isNew, queries, at } = thing;
   return written.get(thing) ?? { nouns, id, values, isGone, isNew, queries, at };
 }
 
-/** The things that were read from values of the state, which never change. */
+/** The records read from values of the state, which are immutable. */
 const read = new WeakMap<object, readonly Thing[]>();
 const written = new WeakMap<Thing, JsonValue>();
 const NO_THINGS: readonly Thing[] = [];

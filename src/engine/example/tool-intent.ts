@@ -1,4 +1,4 @@
-/** The action of a tool and the things it acts on, as far as its name tells. */
+/** What a tool does and to which records, as far as its name says. */
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { memo } from "../../core/base/memo.ts";
 import { words as setOfWords, wordsFor } from "../../core/base/wording.ts";
@@ -8,10 +8,10 @@ export type Verb = "create" | "read" | "update" | "remove" | "list" | "other";
 
 export interface ToolIntent {
   readonly verb: Verb;
-  /** The thing it is about, in the singular, its words joined by `_`; `""` where the name does not say. */
+  /** The noun that it is about, singular, its words joined by `_`; `""` if the name has none. */
   readonly noun: string;
   readonly isPlural: boolean;
-  /** The word of its name that says what it does; `""` where none does. */
+  /** The word of the name from which the verb follows; `""` if none does. */
   readonly word: string;
 }
 
@@ -32,7 +32,7 @@ const NOISE = setOfWords(
 
 const MAX_KEPT = 10_000;
 
-/** Reads the qualified name of a tool; the toolset is what it is about where its own name does not say. */
+/** Reads the qualified name of a tool. If its own name has no noun, the toolset's name is used. */
 export const toolIntent = memo(readIntent);
 
 function readIntent(qualifiedName: string): ToolIntent {
@@ -51,7 +51,7 @@ function readIntent(qualifiedName: string): ToolIntent {
   return { verb: meant, noun: [...noun.slice(0, -1), singular(last)].join("_"), isPlural, word: words[verbAt] ?? "" };
 }
 
-/** A list or a search may be said at the end: `book_search`. */
+/** The index of the verb. A list or a search may be named by the last word: `book_search`. */
 function verbIndex(words: readonly string[]): number {
   const last = words.length - 1;
   if (last > 0 && VERBS.get(words[last] ?? "") === "list") return last;
@@ -67,14 +67,14 @@ function nounWords(words: readonly string[]): readonly string[] {
   return words.filter((word) => !NOISE.has(word) && !PREPOSITIONS.has(word) && !/^v?\d+$/u.test(word));
 }
 
-/** A description that opens so is about reading. */
+/** Matches the beginning of descriptions of tools that read. */
 const READS =
   /^(?:this (?:endpoint|api|function|tool) (?:will )?)?(?:get|gets|fetch|fetches|retrieve|retrieves|return|returns|show|shows|find|finds|look|looks|provides?|search|searches|list|lists|display|displays)\b/iu;
 const READS_MANY =
   /^(?:this (?:endpoint|api|function|tool) (?:will )?)?(?:(?:search|searches|list|lists)\b|(?:get|gets|fetch|fetches|retrieve|retrieves|return|returns|show|shows|find|finds|provides?|display|displays)\s+(?:me\s+)?(?:an?\s+|the\s+)?(?:\w+\s+)?(?:lists?\b|all\b|multiple|several))/iu;
 const MAX_NOUN = 11;
 
-/** Whether a word of a name seems to be several in one, such as `getallchannels`. */
+/** Whether a word of a name seems to consist of several, such as `getallchannels`. */
 export function isSeveralWords(word: string): boolean {
   return word.length > MAX_NOUN || /^(?:get|search|fetch|list|find)\p{L}{3,}/u.test(word);
 }
@@ -83,8 +83,8 @@ const MANY = /(?:lists? of|\ball)\s+(?:(?:the|all|public|available)\s+){0,4}(\p{
 const toldIntents = new Map<string, ToolIntent>();
 
 /**
- * The same, with what the description adds: where it is about reading, a later word of the name that may be a verb is none, as in
- * `team_schedule`; and where it is about a list, one is answered.
+ * The intent of a tool by its name and its description. If the description says that it reads, a later word of the name is not taken as a verb, as in
+ * `team_schedule`; if it says that it lists, the answer is a list.
  */
 export function intentTold(qualifiedName: string, description: string): ToolIntent {
   const key = `${qualifiedName}\n${description.slice(0, MAX_TOLD)}`;
@@ -111,7 +111,7 @@ function withDescription(
   return { ...intent, verb: isMany ? "list" : "read", noun: singular(many.toLowerCase()), isPlural: many !== "" };
 }
 
-/** The same of a tool that answers with several: one that reads, and is named for many or takes a part of a list. */
+/** The intent, with `list` in place of `read` if the answer has several records: the noun is plural or the tool accepts a page. */
 export function listIntent(
   intent: ToolIntent,
   { isNamed, takesPages }: { readonly isNamed: boolean; readonly takesPages: boolean },
@@ -120,20 +120,20 @@ export function listIntent(
   return takesPages || (intent.isPlural && !isNamed) ? { ...intent, verb: "list", isPlural: intent.noun !== "" } : intent;
 }
 
-/** Which thing a call or an answer names. */
+/** The record that a call or an answer names. */
 export interface Identity {
-  /** The words it may be known by. */
+  /** The nouns that it may be known by. */
   readonly nouns: readonly string[];
   readonly id: string;
-  /** The property that holds the id, and the last word of its name. */
+  /** The property with the id, and the last word of its name. */
   readonly key: string;
   readonly kind: string;
-  /** The thing whose id it is: the noun's; that of the thing it is a part of (`account_id` for an `account_balance`); or of something else. */
+  /** Whose id it is: the noun's; that of a whole of which the noun is a part (`account_id` for an `account_balance`); or of something else. */
   readonly of: "noun" | "whole" | "other";
 }
 
 const ID_WORDS = new Set(["id", "uuid", "guid", "key", "number", "code", "reference", "path"]);
-/** Words before `id` that name nothing: `is_id` is the id of what the tool is about. */
+/** Words before `id` that name no other record: `is_id` is the id of the noun. */
 const NO_OWNERS = new Set("is,the,its,my,this,given,unique,by".split(","));
 /** Names that are an id by themselves. */
 const PLAIN_IDS = new Set(["id", "uuid", "path"]);
@@ -146,9 +146,7 @@ const ownerIn = memo((name) => {
   return { kind, owner: NO_OWNERS.has(named) ? "" : named, isId: ID_WORDS.has(kind) };
 });
 
-/**
- * The id in an input or an output: that of the noun (`order_id`, `orderId`), or `id`, or else the only `…_id` there is.
- */
+/** The id in an input or an output: that of the noun (`order_id`, `orderId`), or `id`, or else the only `…_id`. */
 export function identityIn(values: JsonObject, noun: string): Identity | undefined {
   const last = noun.slice(noun.lastIndexOf("_") + 1);
   const nouns = last === noun ? [noun] : [noun, last];
@@ -171,20 +169,20 @@ export function identityIn(values: JsonObject, noun: string): Identity | undefin
 
 const TAKING = new Set(["book", "reserve", "buy", "purchase"]);
 
-/** Whether what a tool of this verb makes is not what it is about: a booking of a flight. */
+/** Whether the verb makes another record than the noun: a booking of a flight. */
 export function isTaking(word: string): boolean {
   return TAKING.has(word);
 }
 
 const TAKEN = new Set(["booking", "reservation", "order", "purchase", "appointment"]);
 
-/** The word for what a tool makes, as its answer has it. */
+/** The noun of the record that a tool makes, as named in its answer. */
 export function madeBy({ noun, word }: ToolIntent, output: JsonValue): string {
   if (!isTaking(word) || !isJsonObject(output)) return noun;
   return Object.keys(output).find((name) => TAKEN.has(plainName(name))) ?? "";
 }
 
-/** The ids of other things in an input: of the flight that is booked. */
+/** The ids of other records in an input, such as the booked flight. */
 export function othersIn(values: JsonObject, noun: string): readonly { readonly owner: string; readonly id: string }[] {
   return Object.entries(values).flatMap(([key, value]) => {
     const words = plainName(key).split("_");

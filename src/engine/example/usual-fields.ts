@@ -1,11 +1,11 @@
-/** The fields that tools without an output schema answer with: those that their description promises, and those that are usual for their topic. */
+/** The fields in answers of tools without an output schema: those that the description mentions, and those that are usual for the topic. */
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Tool } from "../../core/tool.ts";
 import { nameWords, singular } from "../../schema/example/name-words.ts";
 import { isPersonNoun } from "../../schema/example/person-nouns.ts";
 import { topicOf, topicText } from "../../schema/example/topics.ts";
 
-/** A name, `=`, and its values: bounds of integers or of numbers, alternatives, or a type. Left out = the name tells. */
+/** A name, `=`, and its values: a range of integers or numbers, alternatives, or a type. Without `=`, the type follows from the name. */
 const FIELDS = `calories=80..900 protein=2.0..60.0 carbohydrates=3.0..120.0 fat=1.0..50.0 servings=1..12 preparation_time_minutes=5..90
 cooking_time_minutes=10..180 cuisine=Italian|Mexican|Thai|Indian|Greek|Japanese difficulty=easy|medium|hard rating=1.5..5.0
 reviews=12..4800 address phone price_range=low|moderate|high open_now=boolean price_per_night=45.0..420.0 currency rooms_available=1..40
@@ -73,12 +73,12 @@ word: definition part_of_speech frequency language
 place: address latitude longitude rating timezone country
 currency: rate currency updated_at
 product: price currency in_stock rating brand reviews`;
-/** Fields whose values are of another size in one topic. */
+/** Fields whose values have another range in one topic. */
 const OF_ONE_TOPIC = `car price=6200..48000|property price=95000..780000|property rate=650..2800|stock price=12.0..480.0|crypto price=0.2..68000.0
 flight price=48.0..620.0|course price=12.0..240.0|restaurant price=8.0..60.0|book price=6.0..38.0|cocktail price=4.0..16.0|symptom price=4.0..60.0
 game price=5.0..70.0|song price=0.7..14.0|hotel price=48.0..320.0|currency rate=0.6..1.8`;
 const GENERAL = "status category updated_at created_by entries".split(" ");
-/** The usual fields of a thing, by its word; a list shows its first ones, and no name besides. */
+/** The usual fields of a record, by its noun. A list shows the first of them, and no name in addition. */
 const OF_NOUN = `reservation,booking,appointment,stay: status starts_on total_price currency guests
 order,purchase,sale: status placed_on total currency item_count
 transaction,payment,charge,transfer,refund,expense,deposit,withdrawal: amount currency booked_on counterparty status
@@ -110,10 +110,10 @@ log: log_level subject sent_at
 file,document,attachment: file_name size_bytes uploaded_at
 conversation,chat,thread: subject members updated_at
 certificate,voucher,coupon: code amount expires_on status`;
-/** Nearly every description of an interface has words of this topic, so it counts only where one of these is there as well. */
+/** Nearly every API description has words of the topic `code`, so it is used only if one of these words occurs, too. */
 const OF_CODE = /\b(?:repositor(?:y|ies)|packages?|librar(?:y|ies)|plugins?|software|npm|github|gitlab|pypi|open.source)\b/iu;
 
-/** Words of descriptions and names, by the field that they promise. */
+/** Words of descriptions and names, with the fields that they imply. */
 const PROMISED = new Map(
   "temperature,humidity,wind:wind_speed,uv:uv_index,rain:precipitation_mm,precipitation:precipitation_mm,forecast,visibility:visibility_km,pressure:pressure_hpa,air quality:air_quality,price,prices:price,rate,rates:rate,exchange:rate,conversion:rate,convert:result,calculate:result,calculator:result,compute:result,sum:result,average,percentage:percentage,translate:translation,translation,sentiment,lyrics,definition,synonym:tags,synonyms:tags,keywords,keyword:keywords,caption,summary,summarize:summary,headline:title,headlines:title,joke:content,fact:content,facts:content,quote:content,riddle:content,advice:content,horoscope:content,story:content,poem:content,balance,distance:distance_km,duration:duration_minutes,directions:duration_minutes,population,timezone:timezone,coordinates:latitude+longitude,latitude,longitude,geocode:latitude+longitude,postal:postal_code,zip:postal_code,zipcode:postal_code,email,username:username+available,availability:available,available,validate:valid,validation:valid,verify:valid,verification:valid,valid,count,number of:count,followers,subscribers,views,likes,comments,reviews:rating+reviews,review:rating,ratings:rating,rating,score,scores:home_score+away_score,standings:points+position,standing:points+position,ranking:rank+score,rankings:rank+score,leaderboard:rank+score,odds,goals,assists,statistics:matches+count+average+maximum,stats:matches+count+average+maximum,schedule:starts_at,fixtures:home_team+away_team+starts_at,fixture:home_team+away_team+starts_at,results:home_score+away_score,livescore:home_team+away_team+home_score+away_score,release:release_date,cast:director,trailer:url,download:url+size_bytes,screenshot:url+width+height,photo:url+width+height,photos:url,logo:url+format,qr:url+format,qrcode:url+format,barcode:url+format,thumbnail:url,shorten:url,domain,whois:domain+registered_at+expires_at,ip:ip+country+city,dns:domain+ip,hash,block,transaction:transactions,transactions,gas:price,dividend:dividend_yield,dividends:dividend_yield,volume,market cap:market_cap,candlestick:open+high+low+close,ohlc:open+high+low+close,historical:open+close+high+low,tracking:status+carrier,shipment:status+carrier,delivery:status,delay:delay_minutes,terminal,gate,earthquake:magnitude+depth_km,earthquakes:magnitude+depth_km,elevation:altitude_m,altitude:altitude_m,grammar:errors_found+words,spelling:errors_found+words,readability,phone:phone+valid,profile:username+followers+verified,user:username+email,account:username+email,calories,nutrition:calories+protein+fat,ingredients,bmi:bmi+category,interest:result,tax:result+percentage,loan:monthly_payment+total_payable,mortgage:monthly_payment+total_payable,discount:discount_percent,currency,player:team+age+nationality+position,players:team+age,episode:episodes+duration_minutes,episodes,season:seasons,playlist:tracks+followers,channel:subscribers+videos,tweet:content+likes,post:content+likes+comments,posts:content+likes,hashtag:posts+views,members"
     .split(",")
@@ -149,7 +149,7 @@ const NOUN_FIELDS: ReadonlyMap<string, readonly string[]> = new Map(
   }),
 );
 
-/** The fields of a thing that are usual for its word; undefined for one that is not known. */
+/** The usual fields of a noun; undefined if it is not known. */
 export function nounFields(noun: string): readonly string[] | undefined {
   return NOUN_FIELDS.get(noun) ?? NOUN_FIELDS.get(noun.slice(noun.lastIndexOf("_") + 1));
 }
@@ -164,7 +164,7 @@ const TOPIC_FIELDS: ReadonlyMap<string, readonly string[]> = new Map(
   OF_TOPIC.split("\n").map((row) => [row.slice(0, row.indexOf(":")), row.slice(row.indexOf(":") + 2).split(" ")] as const),
 );
 
-/** The schema of a value, from `1..5`, `1.0..5.0`, `a|b`, a type or a format; of a name alone a text, or a number where its name says so. */
+/** The schema of `1..5`, `1.0..5.0`, `a|b`, a type or a format. For a name alone it is a string, unless the name implies another type. */
 function schemaOf(values: string, name: string): JsonObject {
   const [from = "", to] = values.split("..");
   if (to !== undefined) return { type: from.includes(".") ? "number" : "integer", minimum: Number(from), maximum: Number(to) };
@@ -181,32 +181,32 @@ const MAX_WORDS = 60;
 const MAX_CHARS = 400;
 
 export interface UsualFieldsOptions {
-  /** The thing that the tool is about; `""` for none. */
+  /** The noun that the tool is about; `""` for none. */
   readonly noun: string;
-  /** So many fields at most. */
+  /** Maximum number of fields. */
   readonly most: number;
-  /** Whether a field may be among them. @default any may */
+  /** Whether a field may be used. @default any field */
   readonly isRight?: (field: string) => boolean;
 }
 
-/** Tools that work something out answer with that and nothing else. */
+/** Matches tools that compute something: they answer with the result only. */
 const COMPUTES =
   /^(?:calculates?|computes?|converts?|validates?|verif(?:y|ies)|checks?|counts?|translates?|detects?|solves?|evaluates?|determines?|estimates?|compares?|encodes?|decodes?|encrypts?|decrypts?|hash(?:es)?|summari[sz]es?|rounds?|parses?|adds?|subtracts?|multipl(?:y|ies)|divides?)\b/iu;
 const ASKS = /^(?:is|has|can|does|are)(?:_|[A-Z])/u;
 const FINDS_ID = /^(?:find|get|look_?up|search|fetch|retrieve)_((?:(?!by_|with_|from_)[a-z\d]+_)+)id(?:_|$)/u;
-/** Fields that a calculation or a check is given, and does not find out. */
+/** Fields that a calculation or a check has as its input, not as its result. */
 const OF_THE_INPUT = new Set("currency,phone,email,username,domain,ip,url,team,price,name".split(","));
-/** Promised fields that say the same as a usual one. */
+/** Mentioned fields that repeat a usual one. */
 const OF_ONE_MORE = new Set("currency,price,rate,status,result".split(","));
-/** Fields of matches. */
+/** Fields of sports matches. */
 const OF_SPORT = new Set("home_score,away_score,home_team,away_team,points,position,goals,assists,matches,team,odds".split(","));
-/** Topics where a quote is a price, and those that have no rates. */
+/** Topics in which a quote is a price, and topics without rates. */
 const NO_TEXTS = new Set("stock,crypto,currency,flight,hotel,car,property,product".split(","));
 const NO_RATES = new Set("product,flight,restaurant,recipe,song,movie,book,game,sport,task,meeting,course".split(","));
-/** Words that promise the fields of a person only where the tool is about people. */
+/** Words that imply the fields of a person only if the tool is about people. */
 const OF_PEOPLE = new Set("user,account,profile,username,player,players".split(","));
 
-/** The properties that a made-up answer of the tool has, up to a number: the promised ones first. */
+/** The properties of a generated answer of the tool, at most `most`: those that its description mentions come first. */
 export function usualFields(
   tool: Pick<Tool, "name" | "description">,
   { noun, most, isRight = () => true }: UsualFieldsOptions,
@@ -252,7 +252,7 @@ function promisedFields(about: string, isOfPeople: boolean): readonly string[] {
   return [...found];
 }
 
-/** A number below the count, so that tools of one topic do not all answer the same. */
+/** A number below `count`, from the name, so that tools of one topic differ in their answers. */
 function turnOf(name: string, count: number): number {
   let sum = 0;
   for (let at = 0; at < name.length; at++) sum = (sum * 31 + name.charCodeAt(at)) >>> 0;

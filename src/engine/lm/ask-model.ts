@@ -1,4 +1,4 @@
-/** One question to the model that plays a tool, and what its failure means to the call. */
+/** Asks the model that plays a tool, and turns its failures into errors of the call. */
 import { ToolError, hintsOf } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import type { Model, ModelReply, ModelRequest } from "../../core/model.ts";
@@ -6,14 +6,14 @@ import { NoAnswer } from "../../core/no-answer.ts";
 
 export interface AskOptions {
   readonly signal: AbortSignal;
-  /** A reply with more characters is left at once. */
+  /** Maximum number of characters of a reply; a longer one is cancelled at once. */
   readonly maxChars: number;
 }
 
 /**
- * The whole reply; undefined for one that grew too long.
+ * The whole reply; undefined if it became too long.
  *
- * @throws NoAnswer where the model cannot be reached; ToolError `cancelled`, or what it failed with
+ * @throws NoAnswer if the model cannot be reached; ToolError `cancelled`, or the model's error
  */
 export async function askModel(model: Model, request: ModelRequest, { signal, maxChars }: AskOptions): Promise<ModelReply | undefined> {
   let reply: ModelReply | undefined;
@@ -31,7 +31,7 @@ export async function askModel(model: Model, request: ModelRequest, { signal, ma
   throw new ToolError("model_failed", `The model ${model.name} ended without a reply.`, { retryable: false });
 }
 
-/** The model could not be reached: another source may answer. */
+/** Errors that mean that the model could not be reached, so that another answer source may answer. */
 const OUT_OF_REACH: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "network_error",
   "unavailable",

@@ -1,4 +1,4 @@
-/** The session's earlier calls as the conversation that a simulating model is shown. */
+/** Converts the session's earlier calls to a conversation for the model that plays a tool. */
 import type { HistoryEntry } from "../../core/history.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { partText, type ToolResult } from "../../core/result.ts";
@@ -7,7 +7,7 @@ import { callText } from "./prompt.ts";
 
 export interface HistoryLimits {
   readonly maxEntries: number;
-  /** Of both messages of all entries. */
+  /** Maximum number of characters of both messages of all entries. */
   readonly maxChars: number;
 }
 
@@ -19,10 +19,10 @@ export interface ShownEntry {
 }
 
 /**
- * The newest entries that the limits allow, the oldest first; none before the first that is too long. An answered call, from any source, is
- * one of them; calls that still run are not.
+ * The newest entries within the limits, the oldest first. The first entry that is too long ends the list. Calls answered from any source are
+ * included; calls that are still running are not.
  *
- * @param toolOf the definition of a qualified name, where it is known
+ * @param toolOf returns the definition of a qualified name; undefined if it is not known
  */
 export function shownHistory(
   history: readonly HistoryEntry[],
@@ -43,7 +43,7 @@ export function shownHistory(
   return shown.reverse();
 }
 
-/** As the model would have answered it. */
+/** The result in the form in which the model would have answered. */
 function answerOf({ error, output, content }: ToolResult): JsonObject {
   if (error !== undefined) return { error: error.message };
   if (isJsonObject(output)) return output;

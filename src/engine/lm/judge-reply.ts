@@ -1,4 +1,4 @@
-/** Reads, checks and chooses the candidate of a model's reply that counts as the tool's result. */
+/** Selects the candidate of a model's reply that becomes the tool's result. */
 import { own } from "../../core/base/own.ts";
 import { valueText } from "../../core/content.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -6,19 +6,19 @@ import type { ReplyCandidate } from "../../core/model.ts";
 import { withoutEmpty, type OutputContract } from "./output-contract.ts";
 import { faultOf, readReply } from "./read-reply.ts";
 
-/** A result; the error that the simulated tool reports; or why there is neither. */
+/** A result, the error that the simulated tool reports, or the problems of an invalid reply. */
 export type Verdict = { readonly output: JsonValue } | { readonly error: string } | { readonly problems: readonly string[] };
 
 export interface ReplyRules {
   readonly contract: OutputContract;
   readonly facts: JsonValue | undefined;
-  /** A longer text is not a candidate. */
+  /** Maximum number of characters of a candidate; a longer one is invalid. */
   readonly maxChars: number;
 }
 
 const MAX_CANDIDATES = 128;
 
-/** The valid result of the likeliest candidate that has one; else the likeliest error that was reported; else what was wrong with each. */
+/** The valid result of the most likely candidate that has one, else the most likely reported error, else the problems of all candidates. */
 export function chooseCandidate(candidates: readonly ReplyCandidate[], rules: ReplyRules): Verdict {
   const problems: string[] = [];
   let reported: Verdict | undefined;
@@ -64,7 +64,7 @@ function judgeObject(object: JsonObject, { contract, facts }: ReplyRules): Verdi
   return { problems: problems ?? [`the reply has none of the declared properties, only ${namesOf(object)}`] };
 }
 
-/** The readings of the object, the likeliest first. */
+/** The possible readings of the object, the most likely first. */
 function* variantsOf(object: JsonObject, contract: OutputContract): Generator<JsonValue> {
   const result = own(object, "result");
   if (contract.isWrapped) {
@@ -77,10 +77,10 @@ function* variantsOf(object: JsonObject, contract: OutputContract): Generator<Js
   yield* readings(object, contract);
   if (result === undefined || contract.declares("result")) return;
   if (isJsonObject(result)) yield* readings(result, contract);
-  else yield result; // as the instruction asks for it, where the schema allows other values besides objects
+  else yield result; // as instructed, if the schema allows other values besides objects
 }
 
-/** The declared properties without empty values, with them, and all of it: a schema may require what is empty. */
+/** The declared properties without empty values, then with them, then the whole object: a schema may require an empty value. */
 function* readings(object: JsonObject, contract: OutputContract): Generator<JsonObject> {
   const declared = contract.declaredOnly(object);
   const cleaned = withoutEmpty(declared);
@@ -89,7 +89,7 @@ function* readings(object: JsonObject, contract: OutputContract): Generator<Json
   if (Object.keys(declared).length !== Object.keys(object).length && Object.keys(declared).length > 0) yield object;
 }
 
-/** The keys whose value reports an error. */
+/** Whether the value of `error` reports an error. */
 function isTruthy(value: JsonValue): boolean {
   return typeof value === "object" && value !== null ? Object.keys(value).length > 0 : Boolean(value);
 }

@@ -1,27 +1,27 @@
-/** The contract of a simulated result: the tool's output schema, how the model is asked for it, and the facts in it. */
+/** The contract of a simulated result: the tool's output schema, the request format for the model, and the facts. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ResponseFormat } from "../../core/model.ts";
 import type { Tool } from "../../core/tool.ts";
 import { compileSchema, type Validator } from "../../schema/compile-schema.ts";
 import { SchemaShapes } from "../../schema/schema-shape.ts";
 
-/** Unions in unions, and schemas that refer to themselves, are followed no deeper. */
+/** Maximum depth to which nested unions and recursive schemas are followed. */
 const MAX_UNION_DEPTH = 4;
 const MAX_PROBLEMS = 10;
-/** References that lead elsewhere than into the definitions mean something else once the schema is a part of another. */
+/** Matches references outside the definitions, and `$id`: both would change their meaning in a wrapped schema. */
 const OTHER_REFERENCE = /"\$(?:ref|dynamicRef)":"(?!#\/(?:\$defs|definitions)\/)|"\$id":/u;
 
-/** The properties that a schema speaks of. */
+/** The properties that a schema declares. */
 interface Declared {
   readonly properties: ReadonlyMap<string, JsonValue>;
-  /** Other keys count as declared, too: the schema names none, or says what they hold. */
+  /** Whether other keys count as declared, too: the schema declares none, or describes additional ones. */
   readonly isOpen: boolean;
 }
 
-/** Made once a tool; its schema must not be changed afterwards. */
+/** Created once for each tool, whose schema must not change afterwards. */
 export class OutputContract {
   readonly responseFormat: ResponseFormat;
-  /** The output is not an object: it is asked for, and given, under the key `result`. */
+  /** Whether the output is not an object, so that the model gives it under the key `result`. */
   readonly isWrapped: boolean;
   readonly #shapes: SchemaShapes | undefined;
   readonly #validator: Validator | undefined;
@@ -41,7 +41,7 @@ export class OutputContract {
     return this.#validator !== undefined;
   }
 
-  /** One line per problem; [] for an output that fits. */
+  /** One line for each problem; [] for a valid output. */
   problems(output: JsonValue): readonly string[] {
     if (this.#validator === undefined || this.#validator.check(output)) return [];
     return this.#validator.problems(output, MAX_PROBLEMS).map(({ path, message }) => `${path}: ${message}`);
@@ -51,19 +51,19 @@ export class OutputContract {
     return isDeclared(this.#root, key);
   }
 
-  /** The properties that the schema declares, in the object's order. */
+  /** The declared properties, in the object's order. */
   declaredOnly(object: JsonObject): JsonObject {
     const root = this.#root;
     return Object.fromEntries(Object.entries(object).filter(([key]) => isDeclared(root, key)));
   }
 
-  /** The output with every fact that is a declared property in the place of what was said, objects property by property. */
+  /** Replaces declared properties of the output by their facts; objects are merged property by property. */
   withFacts(output: JsonValue, facts: JsonValue | undefined): JsonValue {
     if (!isJsonObject(facts) || this.isWrapped) return output;
     return this.#overlay(output, facts, this.#shapes?.root);
   }
 
-  /** The output that the facts alone are: they leave nothing to say. Undefined where they do. */
+  /** The output, if the facts are all of it; undefined if the model has to add something. */
   outputOf(facts: JsonValue): JsonValue | undefined {
     if (!isJsonObject(facts)) return facts;
     if (this.#shapes === undefined || this.isWrapped || !this.#isWhole(facts, this.#shapes.root)) return undefined;
@@ -121,7 +121,7 @@ function isDeclared({ properties, isOpen }: Declared, key: string): boolean {
   return isOpen || properties.has(key);
 }
 
-/** The schema of an object that holds the output under `result`; undefined where that cannot be written without changing what it means. */
+/** The schema of an object with the output under `result`; undefined if wrapping would change the meaning of the schema. */
 function wrapped(schema: JsonValue | undefined): JsonObject | undefined {
   if (!isJsonObject(schema) || OTHER_REFERENCE.test(JSON.stringify(schema))) return undefined;
   const { $schema, $defs, definitions, ...result } = schema;
@@ -130,14 +130,14 @@ function wrapped(schema: JsonValue | undefined): JsonObject | undefined {
   return { type: "object", properties: { result }, required: ["result"], additionalProperties: false, ...said };
 }
 
-/** The tool's name in the characters that providers allow. */
+/** The tool's name in characters that providers allow. */
 function formatName(toolName: string): string {
   return toolName.replace(/[^A-Za-z0-9_-]/gu, "_").slice(0, 64) || "result";
 }
 
 /**
- * A value without keys whose values are empty strings, arrays, objects or null; undefined where nothing is left of it. Items of arrays stay in their
- * places, which mean something: the cells of a row, the answers to a batch.
+ * Removes keys whose values are empty strings, arrays, objects or null; undefined if nothing is left. Items of arrays stay, as their positions have a
+ * meaning: the cells of a row, the answers to a batch.
  */
 export function withoutEmpty(value: JsonValue): JsonValue | undefined {
   if (value === "" || value === null) return undefined;

@@ -1,14 +1,14 @@
-/** The JSON objects that a model's reply holds: the reply itself, one in a fence, or some among prose. */
+/** Finds the JSON objects in a model's reply: the reply itself, one in a fence, or several in prose. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson, wideKeys } from "../../core/base/parse-json.ts";
 import { fixJsonText, readJsonText } from "../../schema/repair/fix-json-text.ts";
 
-/** How many objects among prose are read; each costs at most a look at the whole rest. */
+/** Maximum number of objects that are read in prose; each may require a scan of the whole rest. */
 const MAX_OBJECTS = 8;
-/** Most keys, in a whole reply, of objects with over 1,000 each: to read and check those takes longer than a loop may be held up. */
+/** Maximum number of keys, in a whole reply, of objects with over 1,000 each: reading and checking more would block the event loop too long. */
 const MAX_WIDE_KEYS = 10_000;
-/** A key takes at least so many characters. */
+/** Minimum number of characters of a key. */
 const LEAST_KEY_CHARS = 2;
 const FENCE = "```";
 
@@ -16,10 +16,10 @@ const EMPTY_OBJECT = /^\{\s*\}$/u;
 const END_OF_THINKING = /<\/think(?:ing)?>|<\/reasoning>|\[\/THINK\]|◁\/think▷/gu;
 
 /**
- * The objects in their order, deeply frozen; [] where there are none, or they are too wide to be read.
+ * The objects in their order, deeply frozen; [] if there are none, or if they are too wide to be read.
  *
- * An object whose form alone is broken (quotes, commas, comments) is mended; one that was cut off is not closed, and of words without
- * keys and values nothing is made. Thinking before the reply is not part of it.
+ * Syntax errors of an object (quotes, commas, comments) are repaired. An object that was cut off is not completed, and words without keys and values
+ * are not turned into one. Thinking before the reply is ignored.
  */
 export function readReply(text: string): readonly JsonObject[] {
   if (isTooWide(text)) return [];
@@ -30,7 +30,7 @@ export function readReply(text: string): readonly JsonObject[] {
   return inside === undefined ? amongProse(said) : [inside];
 }
 
-/** Returns the fault of a reply that is too wide, or nothing but an object and cannot be read as one; undefined for any other. */
+/** The problem of a reply that is too wide, or that is an object which cannot be parsed; undefined for any other reply. */
 export function faultOf(text: string): string | undefined {
   if (isTooWide(text)) return `The objects of the answer have more than ${MAX_WIDE_KEYS} keys in all; only smaller ones are read.`;
   const said = behindThinking(text);
@@ -48,7 +48,7 @@ function isTooWide(text: string): boolean {
   return text.length > MAX_WIDE_KEYS * LEAST_KEY_CHARS && wideKeys(text) > MAX_WIDE_KEYS;
 }
 
-/** The text behind the thoughts that a model wrote into it. */
+/** The text after the thinking that a model wrote into it. */
 export function behindThinking(text: string): string {
   const last = [...text.matchAll(END_OF_THINKING)].at(-1);
   return last === undefined ? text : text.slice(last.index + last[0].length);
@@ -62,13 +62,13 @@ function objectOf(text: string): JsonObject | undefined {
   return isJsonObject(value) ? value : undefined;
 }
 
-/** Mended, guesses included: an answer that is shown, and checked against its schema. */
+/** Repairs an object, guesses included, as the answer is shown and checked against its schema. */
 function fixedObject(text: string): JsonValue | undefined {
   const fixed = fixJsonText(text);
   return "value" in fixed && !fixed.isCutShort ? fixed.value : undefined;
 }
 
-/** Returns the text between the first fence and the next, without the word behind the first. */
+/** The text between the first fence and the next, without the language after the first. */
 function inFence(text: string): string | undefined {
   const start = text.indexOf(FENCE);
   if (start < 0) return undefined;
@@ -84,13 +84,13 @@ function amongProse(text: string): readonly JsonObject[] {
     const end = endOfObject(text, at);
     if (end < 0) break;
     const object = objectOf(text.slice(at, end));
-    if (object !== undefined && Object.keys(object).length > 0) objects.push(object); // {} in a sentence is no answer
+    if (object !== undefined && Object.keys(object).length > 0) objects.push(object); // {} in a sentence is not an answer
     at = text.indexOf("{", end);
   }
   return objects;
 }
 
-/** Behind the bracket that closes the one at `start`; -1 where none does. Brackets in texts do not count. */
+/** The index after the brace that closes the one at `start`; -1 if none does. Braces in strings are ignored. */
 function endOfObject(text: string, start: number): number {
   let depth = 0;
   for (let at = start; at < text.length; at++) {
@@ -106,7 +106,7 @@ function endOfObject(text: string, start: number): number {
   return -1;
 }
 
-/** The closing quote, or the end. */
+/** The index of the closing quote, or the end of the text. */
 function endOfText(text: string, start: number): number {
   for (let at = start; at < text.length; at++) {
     if (text[at] === "\\") at++;

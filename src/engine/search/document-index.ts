@@ -3,24 +3,24 @@ import type { SearchDocument } from "./document.ts";
 import { addTo } from "../../core/base/add-to.ts";
 
 export interface FoundDocument extends SearchDocument {
-  /** From above 0 to below 1: the share of the most that a document could score for the query. */
+  /** Between 0 and 1, both excluded: the share of the highest possible score for the query. */
   readonly score: number;
 }
 
 export interface RankOptions {
   /** Integer ≥ 1. */
   readonly limit: number;
-  /** A lower score is not found. */
+  /** Lowest score of a document that is found. */
   readonly threshold: number;
 }
 
-/** The usual constants: how fast a word's repetition stops to count, and how much long texts lose. */
+/** The usual constants: how soon repetitions of a word stop to count, and how much long texts lose. */
 const SATURATION = 1.2;
 const LENGTH_PENALTY = 0.75;
 const MAX_QUERY_LENGTH = 4_096;
-/** Letters and digits with their marks, one emoji, or one flag. */
+/** Matches letters and digits with their marks, one emoji, or one flag. */
 const WORD = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*|\p{Extended_Pictographic}|\p{Regional_Indicator}{2}/gu;
-/** Scripts that do not divide words: each character is taken for one. */
+/** Scripts that do not separate words: each character counts as one. */
 const UNDIVIDED = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
 const AROUND_UNDIVIDED =
   /(?<=[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}])|(?=[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}])/u;
@@ -30,8 +30,8 @@ const MAX_COUNT = 63;
 /**
  * An index over documents that do not change.
  *
- * A document's score is what BM25 gives it, divided by what a document would be given at most that repeats every word of the query for
- * ever, words that no document has included: so scores of different queries compare, and a threshold means the same for all.
+ * A document's score is its BM25 score, divided by the limit for a document that repeats every word of the query endlessly, including words that no
+ * document contains. So scores of different queries are comparable, and a threshold means the same for all.
  */
 export class DocumentIndex {
   readonly #documents: readonly SearchDocument[];
@@ -51,7 +51,7 @@ export class DocumentIndex {
       ) / Math.max(1, documents.length);
   }
 
-  /** The best first, equal ones in the order of the corpus. Nothing for a query without words. */
+  /** The best documents first, equal ones in the order of the corpus; [] for a query without words. */
   rank(query: string, { limit, threshold }: RankOptions): readonly FoundDocument[] {
     const scores = this.#scores.fill(0);
     let most = 0;
@@ -72,7 +72,7 @@ export class DocumentIndex {
     });
   }
 
-  /** How many words the text has. */
+  /** Adds a text to the index. Returns its number of words. */
   #add(text: string, document: number): number {
     const counts = new Map<string, number>();
     let length = 0;
@@ -93,7 +93,7 @@ interface ScoredDocument {
   readonly score: number;
 }
 
-/** The greatest scores above 0: a short sorted list, which most documents never enter. */
+/** The highest scores above 0, in a short sorted array, which most documents never enter. */
 function best(scores: Float64Array, { limit, least }: { readonly limit: number; readonly least: number }): readonly ScoredDocument[] {
   const found: ScoredDocument[] = [];
   for (const [document, score] of scores.entries()) {
@@ -113,7 +113,7 @@ function* wordsOf(text: string): Generator<string, void, undefined> {
   }
 }
 
-/** A plural in s is found by its singular, and the other way round. */
+/** Reduces a plural in s, so that singular and plural find each other. */
 function singular(word: string): string {
   if (word.length < 4 || !word.endsWith("s") || /(?:ss|us|is)$/u.test(word)) return word;
   return word.endsWith("ies") && word.length > 4 ? `${word.slice(0, -3)}y` : word.slice(0, -1);

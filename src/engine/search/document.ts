@@ -1,4 +1,4 @@
-/** The documents that a search finds, and how they are read from the records of a corpus. */
+/** The documents of a search, and how they are read from the records of a corpus. */
 import { own } from "../../core/base/own.ts";
 import { ToolError } from "../../core/error.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
@@ -6,7 +6,7 @@ import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts
 export interface SearchDocument {
   readonly id: string;
   readonly text: string;
-  /** Every other field of the record; what it has under `metadata` is among them. */
+  /** All other fields of the record, with those of its `metadata` merged in. */
   readonly metadata: JsonObject;
 }
 
@@ -17,7 +17,7 @@ export interface DocumentFields {
   readonly textField?: string;
 }
 
-/** @throws ToolError `invalid_input` saying what the record lacks */
+/** @throws ToolError `invalid_input` with the field that the record lacks */
 export function readDocument(record: unknown, { idField = "id", textField = "text" }: DocumentFields): SearchDocument {
   const { value } = copyJson(record);
   if (!isJsonObject(value)) throw noDocument("it is not an object");

@@ -1,4 +1,4 @@
-/** Reads the documents of a corpus, from a program's list or from a file of JSON lines, and leaves out what is not a document. */
+/** Reads the documents of a corpus from an array or a file of JSON lines, and leaves out invalid ones. */
 import { ToolError } from "../../core/error.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { Log } from "../../core/ports.ts";
@@ -6,9 +6,9 @@ import { readTextPieces } from "../../documents/read-text-file.ts";
 import { readDocument, type DocumentFields, type SearchDocument } from "./document.ts";
 
 export interface CorpusOptions extends DocumentFields {
-  /** The path of a file with one JSON object a line, or the records themselves. */
+  /** The path of a file with one JSON object per line, or the records themselves. */
   readonly documents: string | readonly unknown[];
-  /** A larger corpus is refused. Integer ≥ 1. @default 1_000_000 */
+  /** Maximum number of documents; a larger corpus is refused. Integer ≥ 1. @default 1_000_000 */
   readonly maxDocuments?: number;
 }
 
@@ -19,14 +19,14 @@ export interface CorpusContext {
 
 const DEFAULT_MAX_DOCUMENTS = 1_000_000;
 const MAX_LINE_CHARS = 1024 * 1024;
-/** So many records that are no documents are named; the rest is counted. */
+/** Maximum number of invalid records that are logged one by one; the rest is counted. */
 const MAX_NAMED = 20;
 
 /**
- * Reads the file line by line; a line that is too long, no JSON, no document, or has an id that came before is left out with a warning
- * that names file and line. Empty lines count for nothing.
+ * Reads the file line by line. A line that is too long, not JSON, not a document, or that repeats an id is left out with a warning that names file
+ * and line. Empty lines are ignored.
  *
- * @throws ToolError `unavailable` when the file cannot be read or the corpus is too large, `cancelled` when the signal aborts; by rejecting
+ * @throws ToolError `unavailable` if the file cannot be read or the corpus is too large, `cancelled` if the signal aborts; as a rejection
  */
 export async function readCorpus(options: CorpusOptions, context: CorpusContext): Promise<readonly SearchDocument[]> {
   const { documents, maxDocuments = DEFAULT_MAX_DOCUMENTS } = options;
@@ -85,9 +85,9 @@ function parseLine(text: string | undefined): unknown {
 }
 
 interface Line {
-  /** From 1. */
+  /** Starts at 1. */
   readonly number: number;
-  /** Undefined for a line that is too long to be kept. */
+  /** Undefined for a line that is too long. */
   readonly text: string | undefined;
 }
 
@@ -102,7 +102,7 @@ async function* linesOf(path: string): AsyncGenerator<Line, void, undefined> {
         yield* asLine(line, number++);
         line = "";
       }
-      // One character too many is kept to tell that there were more.
+      // one character more is kept, to detect that the line is too long
       line += part.slice(0, MAX_LINE_CHARS + 1 - line.length);
     }
   }

@@ -1,4 +1,4 @@
-/** Whether the input of a call is what a stub asks for, and where it is not. */
+/** Compares the input of a call with the input that a stub expects. */
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { isJsonArray, isJsonObject, jsonPath, type JsonValue } from "../../core/base/json.ts";
 import { showValue } from "../../schema/schema-problem.ts";
@@ -6,7 +6,7 @@ import { showValue } from "../../schema/schema-problem.ts";
 /** The input that a stub expects. */
 export interface Expected {
   readonly value: JsonValue;
-  /** Set where the input must be this and nothing more: the value as canonical JSON. */
+  /** The value as canonical JSON, if the input must be exactly this; else undefined. */
   readonly canonical: string | undefined;
 }
 
@@ -14,13 +14,13 @@ export function expectInput(value: JsonValue, exact: boolean): Expected {
   return { value, canonical: exact ? canonicalJson(value) : undefined };
 }
 
-/** Tells of any number of expectations whether one input meets them. */
+/** Returns a function that checks whether the input meets an expectation. */
 export function inputMatcher(input: JsonValue): (expected: Expected) => boolean {
   let own: string | undefined;
   return ({ value, canonical }) => (canonical === undefined ? holds(input, value) : canonical === (own ??= canonicalJson(input)));
 }
 
-/** Whether `value` holds `part`: objects have at least its keys, lists are as long as its lists. */
+/** Whether `value` contains `part`: objects have at least its keys, arrays have its length. */
 function holds(value: JsonValue | undefined, part: JsonValue): boolean {
   if (isJsonArray(part)) {
     return isJsonArray(value) && value.length === part.length && part.every((item, index) => holds(value[index], item));
@@ -31,14 +31,14 @@ function holds(value: JsonValue | undefined, part: JsonValue): boolean {
 
 interface Mismatch {
   readonly count: number;
-  /** The first few, one a line. */
+  /** The first few differences, one per line. */
   readonly lines: readonly string[];
 }
 
 const MAX_LINES = 3;
 type Note = (line: string) => void;
 
-/** Where the input is not what was asked for. */
+/** Counts and describes the differences from the expected input. */
 export function mismatch({ value, canonical }: Expected, input: JsonValue): Mismatch {
   const lines: string[] = [];
   let count = 0;

@@ -1,21 +1,22 @@
-/** Scripted answers, and the check that they can be given. */
+/** The stubs of a stub engine, and their validation. */
 import { ERROR_CODES, type ErrorCode } from "../../core/error-codes.ts";
 import { MAX_MESSAGE_LENGTH, ToolError, describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 
-/** An answer to some calls of some tools: an output, or an error. */
+/** A prepared answer to matching calls: an output, or an error. */
 export interface Stub {
   /** A qualified name, or a bare one for the tools of that name in all toolsets; `*` matches any characters. */
   readonly tool: string;
   /**
-   * The values that the input of the call must hold: each key of an object, with what holds this; lists item by item. @default any input
+   * The values that the input of the call must contain: an object with at least these keys, whose values match in the same way; arrays item by item.
+   * @default any input
    */
   readonly input?: JsonObject;
-  /** The input must be this and nothing more. @default false */
+  /** Whether the input must be exactly this. @default false */
   readonly exact?: boolean;
   readonly output?: JsonValue;
   readonly error?: StubError;
-  /** How often it may be used in a session, for each toolset; then the next stub that fits answers. Integer ≥ 1. @default no limit */
+  /** How often it may be used in a session, for each toolset; then the next matching stub answers. Integer ≥ 1. @default no limit */
   readonly times?: number;
 }
 
@@ -24,7 +25,7 @@ export interface StubError {
   /** @default "execution_failed" */
   readonly code?: ErrorCode;
   readonly message: string;
-  /** @default what the code says */
+  /** @default as the code defines */
   readonly retryable?: boolean;
   readonly hint?: string;
 }
@@ -35,15 +36,15 @@ const FIELDS: ReadonlySet<string> = new Set(["tool", "input", "exact", "output",
 const ERROR_FIELDS: ReadonlySet<string> = new Set(["code", "message", "retryable", "hint"]);
 
 /**
- * Reads stubs as a file holds them: a list, or an object whose `stubs` is one. Frozen copies.
+ * Reads stubs from the value of a file: an array, or an object with an array `stubs`. Returns frozen copies.
  *
- * @throws ToolError `invalid_config` naming each place that is wrong: `stubs[2].tool …`
+ * @throws ToolError `invalid_config` naming each invalid place: `stubs[2].tool …`
  */
 export function readStubs(value: unknown): readonly Stub[] {
   return checkStubs(isJsonObject(value) && Object.hasOwn(value, "stubs") ? value["stubs"] : value, "invalid_config");
 }
 
-/** As `readStubs`, for a list. @throws ToolError with the code given */
+/** Like `readStubs`, for an array. @throws ToolError with the given code */
 export function checkStubs(value: unknown, code: "invalid_config" | "invalid_argument"): readonly Stub[] {
   if (!Array.isArray(value)) throw new ToolError(code, `Stubs are an array, such as [{"tool": "mail::send", "output": {"sent": true}}].`);
   if (value.length > MAX_STUBS) throw new ToolError(code, `There are ${value.length} stubs; ${MAX_STUBS} is the limit.`);
@@ -68,7 +69,7 @@ function readStub(raw: unknown, place: string, problems: string[]): Stub {
   if (times !== undefined && !(Number.isSafeInteger(times) && Number(times) >= 1)) wrong(".times must be an integer of at least 1.");
   if ((output === undefined) === (error === undefined)) wrong(" must have either an output or an error.");
   if (error !== undefined) checkError(error, `${place}.error`, problems);
-  return stub as unknown as Stub; // each field has been checked; where one is wrong, the caller throws
+  return stub as unknown as Stub; // each field has been checked; if one is wrong, the caller throws
 }
 
 const NO_STUB: Stub = Object.freeze({ tool: "" });
