@@ -32,8 +32,8 @@ export interface AdapterOptions {
   readonly only?: readonly string[];
   /**
    * Makes the `data` of a call from the context that the framework passes to its tools: `context` of AI SDK and of OpenAI Agents, the configuration
-   * of LangChain, `requestContext` of Mastra; undefined if there is none. If this returns nothing, the call has the data of the runtime. It must be
-   * synchronous: a promise is refused. An error that it throws fails the call in the framework.
+   * of LangChain, `requestContext` of Mastra. `context` is undefined if there is none. If this returns nothing, the call has the data of the runtime.
+   * It must be synchronous: a promise is refused. An error that it throws fails the call in the framework.
    *
    * Return only values that the program has set: logins and rules are decided by `data.principal`, and a context may have values of a client.
    * @default the data of the runtime

@@ -31,7 +31,7 @@ export class EffectOverrides {
   }
 }
 
-/** Matches names against a pattern in which `*` stands for any characters. The parts are searched from left to right, so matching is linear. */
+/** Matches names against a pattern, `*` for any characters. The parts are searched from left to right, so matching is linear. */
 export function namePattern(pattern: string): (name: string) => boolean {
   const parts = pattern.split("*");
   const first = parts[0] ?? "";

@@ -26,7 +26,7 @@ export interface KnownToolsOptions {
   readonly identity: JsonObject;
   /** Longest time that a start for a call may take, in milliseconds; 0 = no limit. @default 10_000 */
   readonly openTimeoutMs?: number;
-  /** How long a server may be idle before it is stopped, in milliseconds; 0 = for ever. @default 600_000 */
+  /** How long a server may be idle before it is stopped, in milliseconds; 0 = it is never stopped. @default 600_000 */
   readonly idleMs?: number;
 }
 

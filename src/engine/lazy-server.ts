@@ -48,7 +48,7 @@ export class LazyServer {
   #engaged = false;
   #starting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
-  /** A start that timed out or was cancelled and has not ended: the clean-up of it would close a start at the same time. */
+  /** A start that timed out or was cancelled and has not ended: its clean-up would close a new start at the same time. */
   #givenUp: Promise<void> | undefined;
   #busy = 0;
   readonly #sessions = new Set<string>();

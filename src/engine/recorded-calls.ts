@@ -81,7 +81,7 @@ export interface AnswerGroup {
   readonly leaves: Leaves;
 }
 
-/** Answers of which the calls of a session get one after the other. */
+/** Answers that the calls of a session get one after the other. */
 export interface AnswerList {
   /** In the order in which they were recorded. */
   readonly answers: readonly PlacedAnswer[];
@@ -89,7 +89,7 @@ export interface AnswerList {
   next(state: ReplayState): NextAnswer | undefined;
 }
 
-/** Reads and updates the session state in which a replay counts. */
+/** The methods of the session state that a replay uses. */
 export type ReplayState = Pick<ToolContext["state"], "get" | "update">;
 
 export interface NextAnswer extends PlacedAnswer {

@@ -106,7 +106,9 @@ class ReplayEngine implements Engine {
     });
   }
 
-  /** The next answer for this session. Answers to calls of handlers are kept apart: if the handler's own call is replayed, they are not made. */
+  /**
+   * The next answer for this session. Answers to calls of handlers are kept apart, as those calls are not made if the handler's own call is replayed.
+   */
   #take(found: readonly AnswerLists[], context: Asked): ToolResult {
     const { state, toolName, isNested = false } = context;
     const kinds = isNested ? (["nested", "outer"] as const) : (["outer", "nested"] as const);
@@ -223,7 +225,7 @@ export interface ReplayToolsetOptions extends ReplayOptions {
 /**
  * Makes toolsets that replay a recording: one for each namespace, all with the same replay engine.
  *
- * A tool that is known only from its calls accepts any object and declares no effects on anything, so that neither locks nor a simulation stop it.
+ * A tool that is known only from its calls accepts any object and is declared to have no effects, so that neither locks nor a simulation stop it.
  * Calls of the namespace `haft`, which every runtime brings itself, and of names that are not tools are left out.
  */
 export function toolsetsOfRecording(events: Iterable<SessionEvent>, options: ReplayToolsetOptions = {}): readonly Toolset[] {
@@ -286,7 +288,7 @@ function describeTools(counts: ReadonlyMap<string, number> = new Map(), known: R
     }));
 }
 
-/** The definition without code: nothing has side effects, and recorded outputs, which were parsed already, are not parsed again. */
+/** The definition without its code, which must not run; recorded outputs, which were parsed already, are not parsed again. */
 function withoutHandler(tool: Tool): Tool {
   const bare: Mutable<Tool> = { ...tool };
   delete bare.execute;

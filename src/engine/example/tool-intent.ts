@@ -1,4 +1,4 @@
-/** What a tool does and to which records, as far as its name says. */
+/** The action of a tool and the records that it acts on, as far as its name says. */
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { memo } from "../../core/base/memo.ts";
 import { words as setOfWords, wordsFor } from "../../core/base/wording.ts";
@@ -128,7 +128,7 @@ export interface Identity {
   /** The property with the id, and the last word of its name. */
   readonly key: string;
   readonly kind: string;
-  /** Whose id it is: the noun's; that of a whole of which the noun is a part (`account_id` for an `account_balance`); or of something else. */
+  /** The owner of the id: the noun; a whole of which the noun is a part (`account_id` for an `account_balance`); or something else. */
   readonly of: "noun" | "whole" | "other";
 }
 

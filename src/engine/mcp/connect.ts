@@ -109,7 +109,7 @@ async function connectHttp(sdk: ClientModule, server: McpUrlOptions, options: Co
   throw httpFailure(options, server, failed);
 }
 
-/** Connects over HTTP in one way, and sends the person to log in up to `MAX_LOGINS` times. */
+/** Connects over HTTP by one of the ways, and sends the person to log in up to `MAX_LOGINS` times. */
 async function loggedIn(
   sdk: ClientModule,
   options: ConnectOptions & { readonly server: McpUrlOptions },

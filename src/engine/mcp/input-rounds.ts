@@ -18,7 +18,7 @@ export interface RoundsOptions extends RequestOptions {
 /** How often a server may ask during one request, and how many questions at a time. */
 const MAX_ROUNDS = 10;
 const MAX_QUESTIONS = 16;
-/** Wait before a request is sent again that the server only postponed, in milliseconds. */
+/** Wait before a request is sent again if the server only gave a `requestState` and asked nothing, in milliseconds. */
 const AGAIN_MS = 250;
 
 /**

@@ -24,7 +24,7 @@ type OpenContext = Pick<EngineContext, "clock" | "log" | "toolset"> & { readonly
 const RESTART_DELAYS_MS = [0, 250, 1_000];
 /** How long a server may take to open, in milliseconds, if no limit is given. */
 const DEFAULT_OPEN_TIMEOUT_MS = 10_000;
-/** After this time since the last start, or once the server has answered, restarts are counted from zero again. */
+/** After this time since the last start, in milliseconds, or once the server has answered, restarts are counted from zero again. */
 const FORGIVEN_MS = 60_000;
 /** A connection over HTTP that lasted this long is made again at once when it is lost, in milliseconds. */
 const LASTING_MS = 5_000;

@@ -29,7 +29,7 @@ export interface RelayEvents {
 
 /** Maximum number of answers being sent to a server. Further ones are dropped, as the server is not reading them. */
 const MAX_UNTAKEN = 1_000;
-/** Maximum number of streams left open after their answer: the connection of a stream that the server ends at once can be reused. */
+/** Maximum number of streams left open after their answer: if the server ends a stream itself, its connection can be reused. */
 const MAX_ANSWERED = 32;
 const ANSWERED = new ConnectionLost("its answer has come");
 /** Maximum number of requests of a server, such as questions to a person, that are answered at a time; further ones are refused. */

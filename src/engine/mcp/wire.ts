@@ -1,4 +1,4 @@
-/** The interface of a connection to its transport, of every kind. */
+/** The interface through which a connection uses its transport, whichever kind it is. */
 import type { Transport } from "@modelcontextprotocol/client";
 
 export interface ServerStreamEvents {

@@ -5,7 +5,7 @@ import { cutText, pointerOf, type Place } from "./warnings.ts";
 const PLAIN_NAME = /^[A-Za-z0-9._-]{1,80}$/u;
 const MARK = /_[0-9a-f]{16}$/u;
 
-/** The last step of the pointer, if it is a valid name in the document's schemas, else with a hash of the pointer. */
+/** The last step of the pointer, if it is a valid name in the document's schemas; else it is followed by a hash of the pointer. */
 export function definitionName(place: Place): string {
   const { step, parent } = place;
   const isSchema =

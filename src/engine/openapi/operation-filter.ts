@@ -102,7 +102,7 @@ function fitsName(text: string): Entry["fits"] {
   return ({ operationId, name }) => fits(name) || (operationId !== undefined && fits(operationId));
 }
 
-/** Matches texts against a pattern in which `*` stands for any characters. The parts are searched from left to right, so matching is linear. */
+/** Matches texts against a pattern, `*` for any characters. The parts are searched from left to right, so matching is linear. */
 function matcher(pattern: string): (text: string) => boolean {
   const [first = "", ...rest] = pattern.split("*");
   const last = rest.pop();

@@ -32,7 +32,7 @@ const MAX_DESCRIPTION = 1_000;
 /** Maximum weight of all properties together, without their definitions. */
 const MAX_WEIGHT = 10_000;
 
-/** Unknown keys are refused: a value that the request cannot carry would be lost silently. */
+/** The input schema refuses unknown keys: a value that the request cannot carry would be lost silently. */
 export function operationInput(reading: InputReading, { parameters }: Parameters, body: ReadBody | undefined): OperationInput {
   const named = [
     ...parameters.map(({ http }) => http),

@@ -21,7 +21,7 @@ interface Meaning {
 
 const REFUSED: Meaning = { code: "execution_failed", retryable: false, outcome: "failed" };
 
-/** The credentials were accepted, but do not allow the operation, or were refused. */
+/** The credentials were refused, or do not allow the operation. */
 const DENIED: Meaning = { code: "permission_denied", retryable: false, outcome: "failed" };
 
 /** Statuses that mean something else than refused (4xx) or failed (5xx). */

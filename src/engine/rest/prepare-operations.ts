@@ -94,7 +94,7 @@ function keysOf({ parameters, body }: HttpOperation): readonly string[] {
 }
 
 /**
- * Prevents that a document which was fetched again sends credentials to another server than before.
+ * Keeps a document that was fetched again from sending credentials to another server than before.
  *
  * @throws ToolError `invalid_config`
  */
@@ -139,7 +139,7 @@ function openWarning(origin: string | undefined, { auth, headers }: RestOptions)
   return [`Calls go to ${url.origin} unencrypted, and with them what lets them in. Use https.`];
 }
 
-/** Warns of credentials for a scheme that the document does not have: they are never sent, and calls would fail without a hint. */
+/** Warns of credentials for a scheme that the document does not have: they are never sent, so every call that needs them would be refused. */
 function unusedAuthWarning(imported: readonly ImportedOperation[], { auth }: RestOptions): readonly string[] {
   if (imported.some(({ operation }) => operation.security === undefined)) return [];
   const known = new Set(imported.flatMap(({ operation }) => (operation.security ?? []).flat().map(({ name }) => name)));

@@ -123,7 +123,7 @@ export function checkRestOptions(options: RestOptions): void {
   for (const name of ["maxBytes", "maxRedirects"] as const) checkMs(options[name], name, "a REST engine");
 }
 
-/** Checks types that TypeScript callers cannot get wrong. */
+/** Checks types, for callers without TypeScript. */
 function checkShapes({ auth, allowPrivate, secrets = {} }: RestOptions): void {
   const [unset] = Object.entries(secrets).find(([, value]) => typeof value !== "string") ?? [];
   if (unset !== undefined) throw wrong(`secrets.${unset} is not a string.`);

@@ -6,9 +6,9 @@ import { type RestAuth, type RestOptions, authEntries } from "./rest-options.ts"
 
 /** Minimum length of a secret that is redacted, as shorter ones occur in ordinary words. */
 const MIN_LENGTH = 4;
-/** Minimum length in an answer, where redacting ordinary words would harm the model. */
+/** Minimum length in an answer, where a redacted ordinary word is lost to the model. */
 const MIN_LENGTH_IN_ANSWER = 8;
-/** Number of fetched tokens that are redacted; older ones have expired. */
+/** Number of fetched tokens that are redacted; older ones are no longer valid. */
 const MAX_FETCHED = 8;
 /** Headers that hold no credentials. */
 const PLAIN_HEADERS = /^(?:accept(?:-.*)?|content-type|user-agent|cache-control|prefer|(?:.*-)?version)$/iu;
