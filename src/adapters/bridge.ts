@@ -154,9 +154,7 @@ export function offeredText(result: ToolResult): string {
   return resultText(result, (name) => providerName(name));
 }
 
-/**
- * The output as JSON, or the text that the model is shown if the result has content. @throws Error with the text for the model, if the call failed
- */
+/** The output as JSON, or the text for the model if the result has content. @throws Error with the text for the model, if the call failed */
 export function outputOf(result: ToolResult): JsonValue {
   refuseError(result);
   return result.content === undefined && result.output !== undefined ? result.output : offeredText(result);

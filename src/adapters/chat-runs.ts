@@ -18,9 +18,7 @@ const ASK_MS = 50;
 /** How long the rest of an ended run is kept for a client that left before its end, in milliseconds. */
 const KEEP_MS = 600_000;
 
-/**
- * An item of a run's stream. Calls inside composite tools are left out with all their events, and so are the ends of calls that began before the run.
- */
+/** An item of a run's stream. Calls inside composite tools are left out with all their events, and so are the ends of earlier calls. */
 export type RunNews =
   | TextNews
   | { readonly type: "event"; readonly event: RuntimeEvent }
@@ -166,10 +164,7 @@ export class ChatRuns {
     return place;
   }
 
-  /**
-   * Yields the events since the last time, or since the run began, and then new ones, until the run waits for approvals or has ended. Closing it
-   * cancels nothing.
-   */
+  /** Yields the events since the last time, then new ones, until the run waits for approvals or has ended. Closing it cancels nothing. */
   async *follow(conversation: string, signal?: AbortSignal, { fromStart = false } = {}): AsyncGenerator<RunNews> {
     const run = this.#runs.get(conversation);
     if (run === undefined)

@@ -80,7 +80,7 @@ function partOf(part: unknown): ContentPart {
   return { type: kind === "image" ? "image" : "audio", mediaType, data: base64 };
 }
 
-/** The fields of a value that may not be an object. */
+/** The fields of an object; {} for any other value. */
 export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? { ...value } : {};
 }

@@ -8,10 +8,7 @@ import { untilAborted } from "../core/base/until-aborted.ts";
 import { definitionFingerprint } from "../schema/definition-fingerprint.ts";
 import { addTo } from "../core/base/add-to.ts";
 
-/**
- * `configured`: not open; `known`: its tools are known, but it is not running; `started`: it is running; `used`: it has answered a call since its
- * start.
- */
+/** `configured`: not open; `known`: its tools are known, but it is not running; `started`: running; `used`: has answered a call since its start. */
 export type ServerState = "configured" | "known" | "started" | "used";
 
 export interface LazyServerOptions {

@@ -222,10 +222,7 @@ class McpEngine implements Engine {
     });
   }
 
-  /**
-   * Keeps the tools as those of the runtime. If the server does not announce changes of its list, it is asked again when the TTL of the list has
-   * passed.
-   */
+  /** Keeps the tools that the runtime has. A server that does not announce changes is asked again when the TTL of its list has passed. */
   #taken({ tools, ttlMs = 0 }: ToolList, connection: McpConnection): readonly Tool[] {
     const { identity } = connection;
     this.#told = { tools, on: connection };

@@ -106,9 +106,7 @@ class ReplayEngine implements Engine {
     });
   }
 
-  /**
-   * The next answer for this session. Answers to calls of handlers are kept apart, as those calls are not made if the handler's own call is replayed.
-   */
+  /** The next answer for this session. Calls of handlers have their own answers: they are not made if the handler's call is replayed. */
   #take(found: readonly AnswerLists[], context: Asked): ToolResult {
     const { state, toolName, isNested = false } = context;
     const kinds = isNested ? (["nested", "outer"] as const) : (["outer", "nested"] as const);

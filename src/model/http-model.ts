@@ -55,10 +55,7 @@ export interface HttpModelOptions {
   readonly meter?: UsageMeter;
   /** Called before each wait for another attempt. */
   readonly onRetry?: (retry: ModelRetry) => void;
-  /**
-   * Called with the parts of the tools and the conversation that this provider does not support and is not sent, once per request that leaves
-   * something out.
-   */
+  /** Called with the parts of the tools and the conversation that the provider does not support, once per request that leaves some out. */
   readonly onNotes?: (notes: readonly WireNote[]) => void;
 }
 

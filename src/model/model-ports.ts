@@ -1,4 +1,3 @@
-/** The clock and the random numbers of a model. */
 import type { Ports } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
 

@@ -110,9 +110,7 @@ export class ExampleCall {
     }
   }
 
-  /**
-   * Answers by the tool's reducer, which keeps the state itself, so nothing is recorded. All facts are in the answer, unless they violate the schema.
-   */
+  /** Answers by the tool's reducer, which keeps the state, so nothing is recorded. The answer has all facts, unless they violate the schema. */
   #reduced(): JsonValue {
     const outputSchema = this.#outputSchema;
     const step = stepWorld(this.#request, this.#context);

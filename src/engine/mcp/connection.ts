@@ -85,9 +85,7 @@ export class McpConnection {
     }
   }
 
-  /**
-   * Opens a stream of change notifications (modern era only). Resolves once the server has accepted it; `closed` resolves with the reason of its end.
-   */
+  /** Opens a stream of change notifications (modern era only). Resolves once the server has accepted it; `closed` resolves at its end. */
   async listen(filter: ListenFilter, signal: AbortSignal): Promise<{ readonly closed: Promise<string>; close(): Promise<void> }> {
     const { resourceSubscriptions, ...lists } = filter;
     const subscribed = resourceSubscriptions === undefined ? {} : { resourceSubscriptions: [...resourceSubscriptions] };

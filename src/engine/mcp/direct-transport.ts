@@ -18,9 +18,7 @@ export interface DirectPath {
   readonly client: PreparedClient;
   /** The configured headers, with the credentials. */
   readonly headers: () => readonly HttpHeader[] | Promise<readonly HttpHeader[]>;
-  /**
-   * Whether the transport gets another token when one is refused. It then sends the refused request itself, so that it knows which token was refused.
-   */
+  /** Whether the transport renews a refused token. It then sends the refused request itself, so that it knows which token was refused. */
   readonly isRenewed: boolean;
   /** Called with the length of each answer, and with the problem if one could not be read. */
   readonly onReceived: (bytes: number, problem?: string) => void;

@@ -18,10 +18,7 @@ const NOTHING: readonly string[] = [];
 /** The transports of all open connections. */
 const IN_USE = new WeakSet<object>();
 
-/**
- * @throws ToolError `invalid_argument` for a value that is not a transport, or one of another connection; the error of the function; the signal's
- * reason
- */
+/** @throws ToolError `invalid_argument` for a value that is not a transport, or is in use; the error of the function; the reason of the signal */
 export async function givenTransport({ transport: make }: McpTransportOptions, clock: Clock, signal: AbortSignal): Promise<GivenTransport> {
   signal.throwIfAborted();
   const making = (async () => await make())();

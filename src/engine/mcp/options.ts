@@ -1,4 +1,3 @@
-/** The options of an MCP server: its connection and its rights. */
 import type { AuthProvider, OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";

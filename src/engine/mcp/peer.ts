@@ -69,9 +69,7 @@ export interface McpPeer {
   complete(params: JsonObject, options: PeerOptions): Promise<JsonObject>;
   /** `{ level }` → `{}`: from then on log messages of the server are passed on as `notifications/message`. */
   setLogLevel(params: JsonObject, options: PeerOptions): Promise<JsonObject>;
-  /**
-   * Calls `listener` for each notification, in order, until the returned function is called. Errors of a listener are logged; it stays registered.
-   */
+  /** Calls `listener` for each notification, in order, until the returned function is called. Errors of a listener are only logged. */
   onNotification(listener: (notification: PeerNotification) => void): () => void;
 }
 

@@ -1,4 +1,3 @@
-/** Adds alternatives to a schema. */
 import { isJsonArray, type JsonValue } from "../../core/base/json.ts";
 
 /**

@@ -1,4 +1,3 @@
-/** Names schemas among the definitions of a tool. */
 import { hash } from "node:crypto";
 import { cutText, pointerOf, type Place } from "./warnings.ts";
 

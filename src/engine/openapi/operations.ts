@@ -54,10 +54,7 @@ function operationsOf(document: OpenApiDocument, path: string, item: Found, isTr
   });
 }
 
-/**
- * Renames all operations that share a name after method and path, so that no name depends on their order. One whose id is the name keeps it, as rules
- * may refer to it.
- */
+/** Renames operations that share a name after method and path, independent of their order. One whose id is the name keeps it, for rules. */
 function withDistinctNames(document: OpenApiDocument, operations: readonly ListedOperation[]): readonly ListedOperation[] {
   const sharing = Map.groupBy(operations, ({ name }) => name);
   const kept = new Map([...sharing].map(([name, same]) => [name, keeperOf(name, same)]));

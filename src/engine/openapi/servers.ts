@@ -1,4 +1,3 @@
-/** Determines the base addresses of operations. */
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { own } from "../../core/base/own.ts";
 import { ownText, ownTexts, type Found, type OpenApiDocument } from "./document.ts";

@@ -120,9 +120,7 @@ class AdmissionParts {
 
 type KeyPlace = Required<Pick<ApiKey, "in" | "name">>;
 
-/**
- * The header, query parameter or cookie of a key: as the program says, completed from the document's security scheme. Undefined if neither names it.
- */
+/** The header, query parameter or cookie of a key: as the program says, else as the security scheme says. Undefined if neither names it. */
 export function placeOfKey(
   auth: ApiKey,
   scheme: string | undefined,

@@ -26,9 +26,7 @@ export interface HttpParameter {
   readonly explode: boolean;
   /** Whether reserved characters of a query value are sent unencoded. */
   readonly allowReserved?: boolean;
-  /**
-   * Whether the input has no such property: the engine provides the value, as a credential or header, or the path has no place for it. @default false
-   */
+  /** Whether the input has no such property: the engine provides the value, or the path has no place for it. @default false */
   readonly supplied?: boolean;
   /** Set for a `content` parameter: its value is serialised in this media type, and not by `style`. */
   readonly mediaType?: string;

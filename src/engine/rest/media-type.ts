@@ -1,4 +1,3 @@
-/** Parses media types. */
 import { words } from "../../core/base/wording.ts";
 
 export interface MediaType {

@@ -1,4 +1,3 @@
-/** Encodes text for addresses. */
 import { ToolError } from "../../core/error.ts";
 
 /** Percent-encodes everything except letters, digits and `-._~`, as in RFC 3986. @throws ToolError `invalid_input` for a lone surrogate */

@@ -104,9 +104,7 @@ function mayBeJson(text: string, { type }: MediaType, operation: AnswerContext["
   );
 }
 
-/**
- * The error for malformed JSON. Undefined for other text, such as a page sent as JSON, and for JSON that is valid but could not be read without loss.
- */
+/** The error for malformed JSON. Undefined for a page sent as JSON, and for valid JSON that could not be read without loss. */
 function brokenJson(text: string, error: unknown, { secrets }: AnswerContext): ToolError | undefined {
   if (ToolError.fromUnknown(error).code === "too_large" || !/^\s*["[{]/u.test(text)) return undefined;
   const fault = findJsonFault(text);

@@ -21,9 +21,7 @@ export function bodyKeys(body: HttpBody | undefined): readonly string[] {
   return "key" in body.fields ? [body.fields.key] : body.fields.map((field) => field.key);
 }
 
-/**
- * The encoded body; undefined if it is optional and the input has no value for it. @throws ToolError `invalid_input` for a value that cannot be sent
- */
+/** The encoded body; undefined if it is optional and not given. @throws ToolError `invalid_input` for a value that cannot be sent */
 export function requestBody(body: HttpBody, input: JsonObject): RequestBody | undefined {
   const { type } = parseMediaType(body.mediaType);
   const value = bodyValue(body, input);

@@ -1,4 +1,3 @@
-/** The options of a REST service, and their validation. */
 import { checkMs } from "../../core/call-settings.ts";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";

@@ -9,10 +9,7 @@ import { pause } from "../../../processes/pause.ts";
 const STALE_MS = 60_000;
 const LOOK_MS = 50;
 
-/**
- * Runs `work` while this process has the lock file. @throws the reason of the signal, if it aborts while waiting; errors of the file system; as a
- * rejection
- */
+/** Runs `work` while this process has the lock file. @throws the reason of the signal; errors of the file system; as a rejection */
 export async function withLockFile<T>(
   path: string,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },

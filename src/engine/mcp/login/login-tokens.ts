@@ -1,4 +1,3 @@
-/** The tokens of a logged-in user, as a store has them. */
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import { redactor, type Redact } from "../../../core/base/redact.ts";
 

@@ -133,10 +133,7 @@ export class UserLogins {
     return this.addressOf(pending);
   }
 
-  /**
-   * Revokes the token, if the authorization server supports it, and deletes it. Resolves to whether there was one. @throws ToolError `not_found`, as
-   * a rejection
-   */
+  /** Deletes the token, and revokes it if possible. Resolves to whether there was one. @throws ToolError `not_found`, as a rejection */
   async logout(server: string, user: string): Promise<boolean> {
     const key = { server, user };
     const { url, sdk, fetch } = this.#serverOf(server);
