@@ -3,7 +3,9 @@ import { valueText } from "../core/content.ts";
 import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelCall, ModelEvent, ModelReply } from "../core/model.ts";
 
-/** The events in order: reasoning, text, provider calls, calls, end. `calls` are the calls to emit, if the reply leaves them out. */
+/**
+ * The events in order: reasoning, text, provider calls, calls (which may depend on those), end. `calls`: those to emit if the reply leaves them out.
+ */
 export function replyEvents(reply: ModelReply, calls: readonly ModelCall[] = reply.calls): ModelEvent[] {
   const events: ModelEvent[] = [];
   if (reply.reasoning !== "") events.push({ type: "reasoning-delta", text: reply.reasoning });

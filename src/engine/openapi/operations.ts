@@ -54,7 +54,7 @@ function operationsOf(document: OpenApiDocument, path: string, item: Found, isTr
   });
 }
 
-/** Renames operations that share a name after method and path, independent of their order. One whose id is the name keeps it, for rules. */
+/** Renames operations that share a name after method and path, whatever their order. One whose id is the name keeps it, as rules may name it. */
 function withDistinctNames(document: OpenApiDocument, operations: readonly ListedOperation[]): readonly ListedOperation[] {
   const sharing = Map.groupBy(operations, ({ name }) => name);
   const kept = new Map([...sharing].map(([name, same]) => [name, keeperOf(name, same)]));
