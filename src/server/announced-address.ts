@@ -1,10 +1,10 @@
 /** The address that a server announces to the other processes of its store. */
 import { ToolError } from "../core/error.ts";
 
-/** Addresses to listen at: who connects to one reaches itself. */
+/** Wildcard addresses to listen on. A machine that connects to one reaches itself. */
 const EVERY_ADDRESS = /^(?:0\.0\.0\.0|\[?::\]?)$/u;
 
-/** The origin that others are given; undefined where it is the one that the server listens at, or none. @throws ToolError `invalid_argument` */
+/** The origin to announce to other processes; undefined for the one listened on, or for none. @throws ToolError `invalid_argument` */
 export function announcedAt(address: string | boolean, host: string): URL | undefined {
   const announced = typeof address === "string" ? originOf(address) : undefined;
   const name = announced?.hostname ?? host;

@@ -13,7 +13,7 @@ import { toolRoutes } from "./api/routes/tools.ts";
 import { upstreamRoutes } from "./api/routes/upstreams.ts";
 import type { SchemaType } from "./api/openapi/schema-type.ts";
 
-/** Every operation by its id. */
+/** All operations by their ids. */
 export const API = {
   ...toolRoutes,
   ...callRoutes,
@@ -29,10 +29,9 @@ export const API = {
   ...serverRoutes,
 } as const;
 
-/** The id of an operation. */
 export type OperationId = keyof typeof API;
 
-/** Ids of all operations, in the order of the document. */
+/** Ids of all operations, in the order of the OpenAPI document. */
 export const OPERATION_IDS = Object.keys(API) as readonly OperationId[]; // the keys of a literal
 
 type Table = typeof API;
@@ -42,7 +41,7 @@ type Empty = object;
 
 /** Parameters of an operation's path. */
 export type ParamsOf<Id extends OperationId> = OfParameters<Field<Id, "params">>;
-/** Those of its query that have a default are there for a handler. */
+/** Names of the query parameters that have a default: a handler always gets them. */
 type Defaulted<Declared> = {
   [Name in keyof Declared]: Declared[Name] extends { readonly default: unknown } ? Name : never;
 }[keyof Declared];

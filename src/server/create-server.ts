@@ -1,4 +1,4 @@
-/** Puts the parts of a server together: the guard, the API, MCP, and how it stops. */
+/** Wires the parts of a server (the guard, the API, MCP) and stops them. */
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { Agent } from "../compose/agent.ts";
 import { ToolError } from "../core/error.ts";
@@ -65,31 +65,35 @@ import { StoreWorker, checkWorkerOptions, type WorkerOptions } from "./worker/cr
 export interface ServerOptions {
   /** Finds the sender of a request; requests without a known sender are refused. See `staticToken`, and `openServerAccess` for keys and rules. */
   readonly auth: Authenticator;
-  /** Host names that requests may be sent to, without ports; an empty list lets nothing in. @default names of this machine only */
+  /** Host names that requests may be sent to, without ports; an empty array refuses every request. @default names of this machine only */
   readonly allowedHosts?: readonly string[];
   /**
-   * The path below which clients reach the server, such as `/haft`: the addresses that it gives out begin with it. Requests are answered with the path and
-   * without it, so that a proxy or another server may remove it or not. @default none: the root of a host
+   * The path below which clients reach the server, such as `/haft`; addresses that the server returns begin with it. Requests are answered with and
+   * without the path, so a proxy or another server may remove it or keep it.
+   * @default none: the root of a host
    */
   readonly basePath?: string;
-  /** The pages that may send requests, besides those of the server's own origin: origins such as `https://app.example`, or host names, with any port. @default none */
+  /**
+   * Other pages that may send requests, besides the server's own: origins such as `https://app.example`, or host names with any port.
+   * @default none
+   */
   readonly allowedOrigins?: readonly string[];
-  /** Origins whose pages may also read the answers, such as `https://app.example`; never `*`. @default none */
+  /** Origins whose pages may also read the responses, such as `https://app.example`; never `*`. @default none */
   readonly corsOrigins?: readonly string[];
-  /** Agents by name. The program starts and stops them; those of a map may come and go. */
+  /** Agents by name. The program starts and stops them, and may add and remove entries of a map. */
   readonly agents?: Readonly<Record<string, Agent>> | ReadonlyMap<string, Agent>;
-  /** Names of agents that run in this process or in another one of the store: one that runs in none is awaited (503), and is not unknown (404). @default none */
+  /** Names of agents that run here or in another process of the store. One that runs in none gets 503 instead of 404. @default none */
   readonly expectedAgents?: readonly string[];
   /** The triggers and channels that the agents share. */
   readonly triggers?: Triggers;
   readonly limits?: ServerLimits;
-  /** How tools are served over MCP at `/mcp`; `false`: they are not. Needs the package `@modelcontextprotocol/server` when it is asked. */
+  /** How tools are served over MCP at `/mcp`; `false` to not serve them. The first MCP request needs the package `@modelcontextprotocol/server`. */
   readonly mcp?: (McpServerOptions & Pick<McpHttpOptions, "maxBatch" | "maxSessions">) | false;
-  /** Serves the dashboard at `/`: a page without data, which asks for a key and reads the API with it. @default false */
+  /** Whether to serve the dashboard at `/`: a page without data, which asks for a key and reads the API with it. @default false */
   readonly dashboard?: boolean;
-  /** More of the description of this process that others of the store read. @default its host and port as the name, and digests of its tools */
+  /** Describes this process to the other processes of the store. @default its host and port as the name, and digests of its tools */
   readonly process?: ServerProcess;
-  /** The logins of users to the MCP servers behind this one, and their pages: `UserLogins` of `haft/mcp`. @default none */
+  /** Logins of users at the MCP servers behind this one, and their pages: `UserLogins` of `haft/mcp`. @default none */
   readonly logins?: UpstreamLogins;
   /** @default "haft" */
   readonly name?: string;
@@ -101,13 +105,14 @@ export interface ServerOptions {
 
 /** Where a server listens. */
 export interface ListenAddress {
-  /** 0 = one that is free. */
+  /** 0 picks a free port. */
   readonly port: number;
-  /** One that others reach needs `allowedHosts`. @default "127.0.0.1" */
+  /** A host that other machines reach needs `allowedHosts`. @default "127.0.0.1" */
   readonly host?: string;
   /**
-   * Where other processes of the same store reach this one, as `http://10.0.0.3:7420`; `true`: where it listens; `false`: they do not. They then pass requests for
-   * sessions that are open here on to it, and it does so for them. They need the same keys. @default false
+   * Where other processes of the same store reach this one, such as `http://10.0.0.3:7420`; `true` for where it listens; `false` if they do not. They
+   * then forward requests for sessions that are open here to this process, and it does the same for them. All of them need the same keys.
+   * @default false
    */
   readonly address?: string | boolean;
 }
@@ -121,22 +126,23 @@ export interface ServerListener {
 
 /** A runtime over HTTP, made by `createServer`. */
 export interface HaftServer {
-  /** Answers one request: mount it in any server that speaks `Request` and `Response`, as `server.fetch`. Never rejects. */
+  /** Answers one request. Mount it as `server.fetch` in any server that uses `Request` and `Response`. Never rejects. */
   fetch(request: Request): Promise<Response>;
-  /** @throws ToolError `invalid_argument` for an address that others reach without `allowedHosts`; `unavailable`. By rejecting */
+  /** @throws ToolError `invalid_argument` if other machines reach the address and there are no `allowedHosts`; `unavailable`; as a rejection */
   listen(address: ListenAddress): Promise<ServerListener>;
   /**
-   * Takes part in running the jobs of the store: resumes sessions that have unended jobs and no living process, as `createWorker` does, until the
-   * server is closed. Requests for such a session work in it meanwhile.
+   * Takes part in running the jobs of the store: resumes sessions that have unended jobs and whose process has ended, as `createWorker` does, until
+   * the server is closed. Requests for such a session can use it meanwhile.
    *
-   * @throws ToolError as `createWorker` and `HaftWorker.start`. By rejecting
+   * @throws ToolError as `createWorker` and `HaftWorker.start`, as a rejection
    */
   work(options?: WorkerOptions): Promise<void>;
   /**
-   * Takes no more calls, tells streams, lets calls under way end for a while and cancels the rest, closes the sessions that it has opened, and lets
-   * its ports go. Calls of stored sessions that wait (`Runtime.underWay`) are left to the next process. The runtime stays open. Idempotent.
+   * Stops the server: accepts no more calls, notifies streams, lets running calls end for a while and cancels the rest, closes the sessions that the
+   * server opened, and releases its ports. Waiting calls of stored sessions (`Runtime.underWay`) are left for the next process. The runtime stays
+   * open. Idempotent.
    *
-   * @param options.signal aborts to wait no longer: calls are cancelled at once, and jobs that other processes can continue are handed over
+   * @param options.signal its abort ends the wait: calls are cancelled at once, and jobs that other processes can continue are handed over
    */
   close(options?: { readonly signal?: AbortSignal }): Promise<void>;
 }
@@ -161,9 +167,9 @@ const OPTIONS: OptionNames<ServerOptions> = {
 };
 
 /**
- * Makes an HTTP server of a runtime, which stays the program's to open and close. The package `hono` is loaded with the first request.
+ * Makes an HTTP server for a runtime. The program opens and closes the runtime. The package `hono` is loaded with the first request.
  *
- * Calls that need approval wait in `GET /v1/approvals` where the runtime has an approver that leaves them open.
+ * Calls that need approval are listed at `GET /v1/approvals` if the runtime has an approver that leaves them open.
  *
  * @throws ToolError `invalid_argument`
  */
@@ -228,10 +234,10 @@ class RuntimeServer implements HaftServer {
     this.#mcp = new HttpGateway(runtime, mcpOptions, this.#services.calls);
   }
 
-  /** A field, so that it works apart from its server: `app.mount("/haft", server.fetch)`. */
+  /** A bound field, so that it can be passed without its server: `app.mount("/haft", server.fetch)`. */
   readonly fetch = (request: Request): Promise<Response> => this.#secured(request, () => this.#answer(request, this.#options.basePath));
 
-  /** @param basePath undefined where it has been removed */
+  /** @param basePath undefined if it has already been removed */
   async #answer(sent: Request, basePath?: string): Promise<Response> {
     const { access } = this.#services;
     let request = sent;
@@ -242,7 +248,7 @@ class RuntimeServer implements HaftServer {
         });
       request = requestWithoutBasePath(sent, basePath);
       const metadata = access.metadataResponse(request);
-      // A page of any origin may read it, as its header says.
+      // A page of any origin may read the metadata, as its CORS header says.
       const distrust = isHealth(request) ? undefined : distrustOf(metadata === undefined ? request : withoutOrigin(request), this.#trusted);
       if (distrust !== undefined) throw new HttpError(403, "permission_denied", distrust.reason, { hint: distrust.operatorHint });
       const early = metadata ?? (await this.#options.logins?.response(request));
@@ -270,7 +276,7 @@ class RuntimeServer implements HaftServer {
       throw new ToolError("invalid_argument", `A server on ${host} can be reached by others, and needs allowedHosts.`, {
         hint: "Name the hosts that it is reached by, or leave host out to be reached from this machine only.",
       });
-    const router = await (this.#router ??= this.#makeRouter()); // at once, so that a missing package is not found out by the first client
+    const router = await (this.#router ??= this.#makeRouter()); // at once, so that a missing package fails here and not at the first client
     if (this.#closing !== undefined) throw closed();
     const { clock, log } = this.#services;
     const trusted = this.#trusted;
@@ -305,9 +311,9 @@ class RuntimeServer implements HaftServer {
   }
 
   async #close(signal: AbortSignal | undefined): Promise<void> {
-    // Each port stops listening before the work begins, and is let go when it is done.
+    // Every port stops listening before the work begins, and is released when the work is done.
     const work = async (): Promise<void> => {
-      const forget = signal === undefined ? undefined : onAbort(signal, () => cancelCalls(this.#services)); // also those that came over MCP
+      const forget = signal === undefined ? undefined : onAbort(signal, () => cancelCalls(this.#services)); // also calls that came over MCP
       await Promise.all([this.#worker?.stop(omitUndefined({ signal })), this.#mcp?.close(signal), drain(this.#services, signal)]).finally(
         forget,
       );

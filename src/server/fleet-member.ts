@@ -1,4 +1,4 @@
-/** A server as one of the processes of its store: what it tells of itself, and what it says when others differ. */
+/** A server as one of the processes of its store: announces itself, and warns if other processes differ. */
 import { hostname } from "node:os";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { describeThrown } from "../core/error.ts";
@@ -19,7 +19,7 @@ export interface FleetMemberOptions {
   readonly log: Log;
 }
 
-/** Toolsets change one after the other: so long is waited before others learn of it. */
+/** How long to wait before announcing a change of toolsets, in milliseconds: several toolsets often change in a row. */
 const CHANGE_MS = 1_000;
 
 export class FleetMember {
@@ -38,7 +38,7 @@ export class FleetMember {
     return this.#name;
   }
 
-  /** Tells the others of this process, and the log in what they differ. @throws ToolError as the store. By rejecting */
+  /** Announces this process to the others, and logs how they differ. @throws ToolError as the store, as a rejection */
   async announce({ port, address }: { readonly port: number; readonly address: string | undefined }): Promise<void> {
     const { runtime, own, version, log } = this.#options;
     this.#name = own.name ?? `${hostname()}:${port}`;
@@ -55,13 +55,13 @@ export class FleetMember {
     for (const line of fleetDifferences(await store.processes())) log.warn(`The processes of the store are not alike. ${line}`);
   }
 
-  /** A toolset has changed. */
+  /** Schedules an announcement after a toolset changed. */
   changed(): void {
     if (!this.#isAnnounced || this.#cancel !== undefined) return;
     this.#cancel = this.#options.clock.timer(() => void this.#tellChange(), CHANGE_MS, { background: true });
   }
 
-  /** The process may live on, but is reached no more. Never rejects. */
+  /** Withdraws the address of this process, which may live on. Never rejects. */
   async stop(): Promise<void> {
     this.#cancel?.();
     this.#cancel = undefined;

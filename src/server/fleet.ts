@@ -1,15 +1,15 @@
-/** The processes of one store together: what they should have alike and do not. */
+/** Compares the processes of one store, which should have the same version and tools. */
 import type { StoredProcess } from "../core/process-store.ts";
 
-/** A name of a process for people. */
+/** The name of a process as shown to people. */
 export function processName({ name, host, pid }: StoredProcess): string {
   return name ?? `process ${pid} on host ${host}`;
 }
 
-/** A toolset that the command line adds to a process that runs agents; the others have it not. */
+/** A toolset that the command line adds to processes that run agents only. */
 const OF_AGENTS = "toolsets.jobs";
 
-/** One line for each thing in which living processes differ. Empty where they are equal; those that told nothing are left out. */
+/** One line for each way in which living processes differ; empty if they are equal. Processes that announced no definitions are ignored. */
 export function fleetDifferences(processes: readonly StoredProcess[]): readonly string[] {
   const living = processes.filter(({ alive }) => alive);
   const versions = living.flatMap((one) => (one.version === undefined ? [] : [[one.version, processName(one)] as const]));
@@ -30,7 +30,7 @@ export function fleetDifferences(processes: readonly StoredProcess[]): readonly 
   return lines;
 }
 
-/** The names that belong to each value, as one text a value. */
+/** The names for each distinct value, joined. */
 function groups(named: readonly (readonly [value: string, name: string])[]): readonly string[] {
   return [...Map.groupBy(named, ([value]) => value).values()].map((group) => group.map(([, name]) => name).join(", "));
 }

@@ -1,4 +1,4 @@
-/** Removes sessions that the server made for itself and whose time is over; the audit keeps their calls. */
+/** Removes expired sessions that the server made for itself; the audit keeps their calls. */
 import type { AuditedCall } from "../core/access-store.ts";
 import type { StoredSession } from "../core/store.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -7,17 +7,17 @@ import { keepCallsOf } from "./auth/keep-calls.ts";
 const PAGE = 1_000;
 
 export interface ForgetSessionsOptions {
-  /** The sessions that are meant: the server's own are named with a prefix. */
+  /** Prefix of the ids of the sessions to remove: the server's own sessions have one. */
   readonly prefix: string;
-  /** The interface that their calls came in by. */
+  /** The interface through which their calls came. */
   readonly via: AuditedCall["via"];
-  /** Those whose last event is older, as wall-clock milliseconds. Sessions that a process has open stay. */
+  /** Sessions whose last event is older than this are removed, in wall-clock milliseconds. Sessions that a process has open stay. */
   readonly before: number;
-  /** Whether to stop. */
+  /** Whether to stop early. */
   readonly stopped: () => boolean;
 }
 
-/** Resolves to how many were removed. */
+/** Resolves to the number of removed sessions. */
 export async function forgetSessions(runtime: Runtime, { prefix, via, before, stopped }: ForgetSessionsOptions): Promise<number> {
   const { store, sessions } = runtime;
   if (store === undefined) return 0;

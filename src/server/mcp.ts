@@ -1,4 +1,4 @@
-/** The tools of a runtime as an MCP server, over standard input and output or HTTP, for clients of both eras of the protocol. @packageDocumentation */
+/** Serves the tools of a runtime over MCP, on standard input and output or HTTP, to clients of both eras of the protocol. @packageDocumentation */
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -18,20 +18,20 @@ export type { McpProvider } from "./mcp/provider.ts";
 /**
  * Serves one client over standard input and output, until it closes its end.
  *
- * The runtime must be open, and stays so. Without `output`, standard output is for the protocol alone: what the process prints there
- * goes to standard error until the connection has ended. The library `@modelcontextprotocol/server` is loaded now.
+ * The runtime must be open, and stays open. Without `output`, standard output carries the protocol alone: everything else that the process prints
+ * there goes to standard error until the connection has ended. The library `@modelcontextprotocol/server` is loaded by this call.
  *
- * @throws ToolError `invalid_argument` for wrong options, `unavailable` without the library. By rejecting
+ * @throws ToolError `invalid_argument` for wrong options, `unavailable` without the library, as a rejection
  */
 export async function serveMcpStdio(runtime: Runtime, options: McpStdioOptions = {}): Promise<McpStdioServer> {
   return await serveStdio(checked(runtime), options);
 }
 
 /**
- * A function that answers the requests of MCP clients, for any HTTP server that speaks `Request` and `Response`.
+ * Makes a function that answers the requests of MCP clients, for any HTTP server that uses `Request` and `Response`.
  *
- * Requests must be sent to an allowed host, by no page of another origin, with the token where there is one. A request whose signal
- * aborts cancels its call. The library `@modelcontextprotocol/server` is loaded with the first request.
+ * Requests must be sent to an allowed host, must not come from a page of another origin, and need the token if one is set. Aborting a request's
+ * signal cancels its call. The library `@modelcontextprotocol/server` is loaded with the first request.
  *
  * @throws ToolError `invalid_argument` at once for wrong options
  */
@@ -44,8 +44,8 @@ export function mcpHandler(runtime: Runtime, options: McpHttpOptions = {}): McpH
 /**
  * Serves MCP clients over HTTP on a port.
  *
- * @throws ToolError `invalid_argument` for wrong options, such as an address that others reach without a token; `unavailable` for a
- * port that cannot be used, and without the library `@modelcontextprotocol/server`, which is loaded now. By rejecting
+ * @throws ToolError `invalid_argument` for wrong options, such as an address that other machines reach without a token; `unavailable` for a port that
+ * cannot be used, and without the library `@modelcontextprotocol/server`, which is loaded by this call; as a rejection
  */
 export async function listenMcp(runtime: Runtime, options: McpListenOptions): Promise<McpListener> {
   return await listen(checked(runtime), options);

@@ -1,9 +1,9 @@
-/** The files of the dashboard, as the build wrote them, and the responses that bring them to a browser. */
+/** Serves the files of the dashboard, as the build wrote them. */
 import { existsSync, readFileSync, readdirSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { HttpError } from "../http/http-error.ts";
 
-/** The first parts of the addresses that the page answers by itself. */
+/** First segments of the paths that the page routes by itself. */
 export const SCREENS: ReadonlySet<string> = new Set([
   "",
   "sessions",
@@ -19,7 +19,7 @@ export const SCREENS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The page loads its own files and speaks to its own server, and nothing else: no inline scripts or styles, no code made of text, no frames.
+ * The page loads files and data from its own server only: no inline scripts or styles, no `eval`, no frames.
  *
  * @see https://www.w3.org/TR/CSP3/ and https://www.w3.org/TR/trusted-types/
  */
@@ -50,13 +50,13 @@ interface PageFile {
 }
 
 export interface DashboardFilesOptions {
-  /** Where the build wrote them. @default where it writes them; none where it has not */
+  /** The folder that the build wrote. @default the build's output folder, if it exists */
   readonly folder?: URL | undefined;
-  /** The path of the server, without a slash at its end. @default the root */
+  /** The path of the server, without a trailing slash. @default the root */
   readonly basePath?: string | undefined;
 }
 
-/** The page and its files, read when they are asked for first. */
+/** The page and its files, read at the first request for them. */
 export class DashboardFiles {
   readonly #folder: URL | undefined;
   readonly #basePath: string;
@@ -68,9 +68,9 @@ export class DashboardFiles {
   }
 
   /**
-   * The response to a request for the page or one of its files; undefined for any other request.
+   * Returns the response to a request for the page or one of its files; undefined for any other request.
    *
-   * @throws HttpError 404 for the page where its files are missing
+   * @throws HttpError 404 if the files of the page are missing
    */
   response(request: Request): Response | undefined {
     if (request.method !== "GET" && request.method !== "HEAD") return undefined;
@@ -83,7 +83,7 @@ export class DashboardFiles {
     return file === undefined ? undefined : responseOf(file, request);
   }
 
-  /** The page with the status 404, which says that there is nothing at its address; undefined where its files are missing, and for requests of programs. */
+  /** Returns the page with status 404, which then says that nothing is there; undefined if its files are missing or the client is not a browser. */
   notFound(request: Request): Response | undefined {
     if (!(request.headers.get("accept") ?? "").includes("text/html")) return undefined;
     this.#files ??= this.#read();
@@ -103,7 +103,7 @@ export class DashboardFiles {
   }
 }
 
-/** The page below a path: it was built with the addresses of its files and of the server relative to the server's. */
+/** Puts the base path into the page, which was built with relative addresses. */
 function placed(page: Buffer, basePath: string): Buffer<ArrayBuffer> {
   return Buffer.from(page.toString().replaceAll('="./', `="${basePath}/`));
 }
@@ -114,7 +114,7 @@ function responseOf(file: PageFile, request: Request, status = 200): Response {
   return new Response(request.method === "HEAD" ? null : takesGzip ? file.gzip : file.body, { status, headers });
 }
 
-/** Names of assets hold a hash of what is in them; the page itself names them. */
+/** Names of assets contain a hash of their content, so assets may be cached for ever; the page, which names them, may not. */
 function headersOf(name: string): Readonly<Record<string, string>> {
   const type = TYPES[name.slice(name.lastIndexOf(".") + 1)] ?? "application/octet-stream";
   if (name !== "index.html") return { "content-type": type, "cache-control": "public, max-age=31536000, immutable" };
@@ -127,7 +127,7 @@ function notBuilt(): HttpError {
   });
 }
 
-/** Next to the chunks of the package, or, for the source, where the build of the clone writes it. Undefined in a bundle. */
+/** Finds the folder next to the chunks of the package or, when run from source, where the build of the clone writes it. undefined in a bundle. */
 function findFolder(here: unknown = import.meta.url): URL | undefined {
   if (typeof here !== "string" || !here.startsWith("file:")) return undefined;
   const places = here.endsWith(".ts") ? ["../../../dist/dashboard/"] : ["../dashboard/", "./dashboard/"];

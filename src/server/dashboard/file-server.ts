@@ -1,4 +1,4 @@
-/** Serves one file to the dashboard, which shows it without a runtime: the page, the file, and nothing else. */
+/** Serves the dashboard for one file, which it shows without a runtime; serves the page and the file only. */
 import { HttpError } from "../http/http-error.ts";
 import { errorAnswer } from "../api/requests/error-answer.ts";
 import { bearerToken } from "../auth/credentials.ts";
@@ -11,24 +11,27 @@ import { DashboardFiles } from "./dashboard-files.ts";
 import type { Clock, Ids, Log } from "../../core/ports.ts";
 
 export interface FileServerOptions {
-  /** Needed for the file. The page gets it behind the `#` of its address, which browsers do not send. */
+  /** The token that the file needs. The page gets it after the `#` of its address, which browsers do not send. */
   readonly token: string;
-  /** Opens the file for each request; its bytes are sent as they are. */
+  /** Opens the file, for each request; its bytes are sent as they are. */
   readonly open: () => ReadableStream<Uint8Array> | Promise<ReadableStream<Uint8Array>>;
   readonly port: number;
   readonly ports: { readonly clock: Clock; readonly ids: Ids; readonly log: Log };
 }
 
 export interface FileServer extends PortListener {
-  /** The address to look at, with the token. */
+  /** The address to open in a browser, with the token. */
   readonly pageUrl: string;
 }
 
-/** Listens on this machine only. @throws ToolError `unavailable` for a port that cannot be used; HttpError where the dashboard was not built. By rejecting */
+/**
+ * Serves a file on this machine only.
+ * @throws ToolError `unavailable` for an unusable port; HttpError if the dashboard was not built; as a rejection
+ */
 export async function serveFile(options: FileServerOptions): Promise<FileServer> {
   const { port, ports } = options;
   const page = new DashboardFiles();
-  page.response(new Request("http://localhost/file")); // throws at once where it is missing
+  page.response(new Request("http://localhost/file")); // throws at once if the files are missing
   const secured = securityHeaders();
   const handler: FetchHandler = (request) =>
     secured(request, async () => {

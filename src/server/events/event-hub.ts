@@ -1,4 +1,4 @@
-/** The events of a runtime for the clients of a server: pages, and streams that continue where a client was. */
+/** The events of a runtime for the clients of a server: pages, and streams that continue where a client stopped. */
 import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
@@ -13,34 +13,34 @@ import { EventStream } from "./event-stream.ts";
 
 export interface EventHubOptions {
   readonly clock?: Clock;
-  /** How often a stream without events is written to, in milliseconds. @default 15_000 */
+  /** How long a stream may have no events before a keep-alive comment is written, in milliseconds. @default 15_000 */
   readonly keepAliveMs?: number;
-  /** How long a client waits before it connects again, in milliseconds. @default 1_000 */
+  /** How long a client waits before it reconnects, in milliseconds. @default 1_000 */
   readonly retryMs?: number;
 }
 
-/** Which events a stream has. */
+/** Selects the events of a stream. */
 export interface StreamFilter extends EventFilter {
-  /** One session only; its places are positions in its log. */
+  /** Limits the stream to one session; cursors are then positions in its log. */
   readonly sessionId?: string;
 }
 
 export interface StreamOptions {
-  /** The id of the last event that the client got. @default as `Runtime.events` */
+  /** The id of the last event that the client received. @default as `Runtime.events` */
   readonly after?: string | number | undefined;
   readonly signal?: AbortSignal;
 }
 
-/** One event with its place in the log of its session; positions count from 1. */
+/** One event with its position in the log of its session, counted from 1. */
 export interface PlacedEvent {
   readonly position: number;
   readonly event: SessionEvent;
 }
 
-/** Some events of a session. */
+/** A page of a session's events. */
 export interface PlacedEvents {
   readonly events: readonly PlacedEvent[];
-  /** `after` of the next page; undefined where there was no more. */
+  /** `after` of the next page; undefined if there are no more events. */
   readonly next?: number;
 }
 
@@ -64,15 +64,15 @@ export class EventHub {
     this.#retryMs = retryMs;
   }
 
-  /** How many streams there are. */
+  /** Number of open streams. */
   get streams(): number {
     return this.#streams.size;
   }
 
   /**
-   * Events of a session behind a position, as far as they are durable. Waits for none.
+   * Returns the durable events of a session after a position. Does not wait for new ones.
    *
-   * @throws ToolError `not_found`, `gone`, `invalid_argument`. By rejecting
+   * @throws ToolError `not_found`, `gone`, `invalid_argument`, as a rejection
    */
   async page(
     sessionId: string,
@@ -93,12 +93,12 @@ export class EventHub {
   }
 
   /**
-   * A stream of server-sent events. It is checked first that events can be read from there, so that a server can refuse the request.
+   * Opens a stream of server-sent events. First checks that events can be read from the given place, so that a server can refuse the request.
    *
-   * Each event of a log has its place as `id`; others have none. The stream ends when the signal aborts, when the client closes it, which
-   * cancels nothing, and when a session is over that only memory had.
+   * Each event of a log has its cursor as `id`; other events have none. The stream ends when the signal aborts, when the client closes it (which
+   * cancels no call), and when a session that was only in memory has ended.
    *
-   * @throws ToolError `not_found`, `gone`, `invalid_argument`, and `unavailable` once it was closed. By rejecting
+   * @throws ToolError `not_found`, `gone`, `invalid_argument`, and `unavailable` after `close`, as a rejection
    */
   async open(filter: StreamFilter = {}, options: StreamOptions = {}): Promise<ReadableStream<Uint8Array>> {
     const feed = this.#feed(filter, options);
@@ -106,12 +106,12 @@ export class EventHub {
     return this.#stream(feed, filter);
   }
 
-  /** As `open`, except that a wrong place is reported in the stream: by an event `gap` with a `code`, after which it ends. */
+  /** Like `open`, but an invalid place is reported in the stream: by an event `gap` with a `code`, after which the stream ends. */
   stream(filter: StreamFilter = {}, options: StreamOptions = {}): ReadableStream<Uint8Array> {
     return this.#stream(this.#feed(filter, options), filter);
   }
 
-  /** Ends the streams of a session that was removed, as `stream` reports a wrong place. */
+  /** Ends the streams of a removed session with an event `gap`, as `stream` does for an invalid place. */
   removed(sessionId: string): void {
     for (const stream of this.#streams) if (stream.sessionId === sessionId) stream.fail(sessionGone(sessionId));
   }

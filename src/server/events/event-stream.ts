@@ -1,30 +1,30 @@
-/** One stream of server-sent events: as fast as its client reads, and no faster. */
+/** One stream of server-sent events, which reads events no faster than its client does (back-pressure). */
 import { ToolError } from "../../core/error.ts";
 import type { EventFeed } from "../../runtime/events/event-feed.ts";
 import type { FeedItem } from "../../runtime/events/feed-item.ts";
 import { frame, itemFrame, joined, KEEP_ALIVE, placeFrame, retryFrame } from "./sse.ts";
 
-/** A piece has no more bytes than this, unless one event has more by itself. */
+/** Maximum size of a chunk in bytes, unless one event alone is larger. */
 const MAX_PIECE_BYTES = 64 * 1024;
 
 export interface EventStreamParts {
   readonly feed: EventFeed;
-  /** Undefined for one of all sessions. */
+  /** undefined for a stream of all sessions. */
   readonly sessionId: string | undefined;
   readonly retryMs: number;
-  /** Called once, when it has ended. */
+  /** Called once, when the stream has ended. */
   readonly onEnd: (stream: EventStream) => void;
 }
 
 export class EventStream {
   readonly #parts: EventStreamParts;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  /** Read, and not written yet. */
+  /** Events that were read and are not written yet. */
   #waiting: readonly FeedItem[] = [];
   #isEnded = false;
-  /** Waits for an event; nothing was written meanwhile. */
+  /** Whether the stream is waiting for an event. */
   #isIdle = false;
-  /** The last place that was sent to the client. */
+  /** The last cursor that was sent to the client. */
   #told: string | undefined;
 
   constructor(parts: EventStreamParts) {
@@ -55,19 +55,19 @@ export class EventStream {
     return this.#parts.sessionId;
   }
 
-  /** Ends it with the reason. */
+  /** Ends the stream with an event `gap` that has the reason. */
   fail({ code, message, hint, retryable }: ToolError): void {
     this.#end(frame("gap", { code, message, retryable, ...(hint === undefined ? {} : { hint }) }));
   }
 
-  /** Called when the client has closed it. No call is cancelled. */
+  /** Called when the client has closed the stream. No call is cancelled. */
   cancel(): void {
     this.#isEnded = true;
     this.#parts.feed.close();
     this.#parts.onEnd(this);
   }
 
-  /** Writes a comment where nothing was written for a while, so that proxies keep the connection open; none behind one that is not read. */
+  /** Writes a comment, or a new cursor, to an idle stream so that proxies keep the connection open; skipped while the client does not read. */
   keepAlive(): void {
     if (!this.#isIdle || this.#isEnded || (this.#controller?.desiredSize ?? 0) <= 0) return;
     const { cursor } = this.#parts.feed;
@@ -75,7 +75,7 @@ export class EventStream {
     this.#told = cursor;
   }
 
-  /** Ends it because the server stops: the client connects again and continues where it was. */
+  /** Ends the stream because the server stops: the client reconnects and continues where it was. */
   drain(): void {
     this.#end(frame("draining", {}));
   }

@@ -4,7 +4,7 @@ import type { FeedItem } from "../../runtime/events/feed-item.ts";
 
 const encoder = new TextEncoder();
 
-/** Headers of a stream. The last keeps proxies from buffering it. */
+/** Headers of a stream. `x-accel-buffering` keeps proxies from buffering it. */
 export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = Object.freeze({
   "content-type": "text/event-stream; charset=utf-8",
   "cache-control": "no-store",
@@ -13,25 +13,25 @@ export const EVENT_STREAM_HEADERS: Readonly<Record<string, string>> = Object.fre
 
 export const KEEP_ALIVE: Uint8Array = encoder.encode(": keep-alive\n\n");
 
-/** An event of this name. JSON text has no line breaks. */
+/** Encodes an event. `data` needs one line only, since JSON text has no line breaks. */
 export function frame(name: string, data: unknown, id?: string): Uint8Array {
   return encoder.encode(`${id === undefined ? "" : `id: ${id}\n`}event: ${name}\ndata: ${strictJson(JSON.stringify(data))}\n\n`);
 }
 
-/** The place to continue from, without an event. */
+/** Encodes an `id` without an event: the cursor to continue from. */
 export function placeFrame(cursor: string): Uint8Array {
   return encoder.encode(`id: ${cursor}\n\n`);
 }
 
-/** The beginning of a stream: how long a client waits before it connects again. */
+/** Encodes the beginning of a stream: how long a client waits before it reconnects. */
 export function retryFrame(retryMs: number): Uint8Array {
   return encoder.encode(`retry: ${retryMs}\n\n`);
 }
 
-/** Written once for all readers of a tail: they get the same objects. */
+/** Encoded items. All streams that follow the newest events get the same objects, so each is encoded once. */
 const WRITTEN = new WeakMap<FeedItem, Uint8Array>();
 
-/** Only what has a cursor has an id: a client that connects again sends the last one. */
+/** Encodes an item. Only items with a cursor have an `id`, which a client sends when it reconnects. */
 export function itemFrame(item: FeedItem): Uint8Array {
   let bytes = WRITTEN.get(item);
   if (bytes === undefined) {

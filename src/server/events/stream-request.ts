@@ -1,24 +1,24 @@
-/** Which events an HTTP request asks for, and from where. */
+/** Reads from an HTTP request which events it asks for, and from where. */
 import { ToolError } from "../../core/error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { StreamFilter } from "./event-hub.ts";
 
 const KNOWN: ReadonlySet<string> = new Set(["after", "types", "tool", "session", "principal", "status"]);
-/** Longest place that a client can have. */
+/** Maximum length of a cursor. */
 const MAX_CURSOR_CHARS = 128;
 
-/** A request for a stream, read. */
+/** A parsed request for a stream. */
 export interface StreamRequest {
   readonly filter: StreamFilter;
   readonly after?: string;
 }
 
 /**
- * Reads `?after=`, or the header `Last-Event-ID`, which goes before it: a client that lost its connection sends the address that it began
- * with. `types` are separated by commas.
+ * Reads `?after=`, or the header `Last-Event-ID`, which takes precedence: a client that reconnects still sends the address that it began with.
+ * `types` are separated by commas.
  *
- * @param sessionId of the address, in place of `?session=`
- * @throws ToolError `invalid_argument` for a parameter that is not known or given twice
+ * @param sessionId the session of the path, in place of `?session=`
+ * @throws ToolError `invalid_argument` for a parameter that is unknown or given twice
  */
 export function readStreamRequest({ url, headers }: Request, sessionId?: string): StreamRequest {
   const { searchParams } = new URL(url);

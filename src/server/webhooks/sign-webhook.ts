@@ -1,5 +1,5 @@
 /**
- * Signs webhooks so that a receiver knows their sender and their time.
+ * Signs webhooks so that a receiver can verify their sender and time.
  *
  * @see https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md — headers and signature, 2026-11-26
  */
@@ -10,7 +10,7 @@ const PREFIX = "whsec_";
 const LEAST_BYTES = 24;
 const MOST_BYTES = 64;
 
-/** The key of a secret: `whsec_` and 24 to 64 bytes in base64. @throws ToolError `invalid_argument`, without the secret */
+/** Decodes a secret to its key: `whsec_` and 24 to 64 bytes in base64. @throws ToolError `invalid_argument`, which does not contain the secret */
 export function webhookKey(secret: string): Buffer {
   const text = typeof secret === "string" && secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : "";
   const key = /^[A-Za-z0-9+/]+={0,2}$/u.test(text) ? Buffer.from(text, "base64") : Buffer.alloc(0);

@@ -1,4 +1,4 @@
-/** Sends the webhooks of a store: signed, again and again until they arrive, in whichever process. */
+/** Sends the webhooks of a store, signed and retried until they arrive; any process of the store may send them. */
 import { hash } from "node:crypto";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { checkArgument, checkText } from "../../core/check-argument.ts";
@@ -14,15 +14,15 @@ import { webhookHeaders, webhookKey } from "./sign-webhook.ts";
 
 /** A receiver of webhooks. */
 export interface WebhookOptions {
-  /** http or https. Redirects are not followed. */
+  /** An http or https address. Redirects are not followed. */
   readonly url: string;
-  /** `whsec_` and 24 to 64 bytes in base64: what messages are signed with. */
+  /** The secret that messages are signed with: `whsec_` and 24 to 64 bytes in base64. */
   readonly secret: string;
   /** @default all */
   readonly types?: readonly WebhookType[];
 }
 
-/** The webhooks of a store. */
+/** Options of `WebhookSender`. */
 export interface WebhookSenderOptions {
   readonly store: Pick<Store, "webhooks">;
   readonly webhooks: readonly WebhookOptions[];
@@ -39,19 +39,20 @@ interface Receiver {
 
 const LOOK_MS = 1_000;
 const SENT_AT_ONCE = 20;
-/** Longest wait for an answer. */
+/** Maximum wait for a response, in milliseconds. */
 const TRY_MS = 15_000;
-/** Another process may have a message from then on: its sender is gone. */
+/** Lease on a claimed message, in milliseconds; afterwards its sender counts as gone and another process may claim it. */
 const LEASE_MS = 60_000;
-/** The waits between tries; after the last one the message is given up. */
+/** Waits between attempts, in milliseconds; after the last one the message is given up. */
 const DELAYS_MS: readonly number[] = [5_000, 300_000, 1_800_000, 7_200_000, 18_000_000, 36_000_000, 50_400_000, 72_000_000, 86_400_000];
 const ANSWER_BYTES = 16 * 1024;
 
 /**
- * Sends what the store keeps for these receivers, until `close`.
+ * Sends the webhooks that the store keeps for these receivers, until `close`.
  *
- * Each message arrives at least once, and has the same `webhook-id` each time; it is tried up to ten times over three days. Any answer but 2xx is a
- * failure, a redirect too; 410 ends the message. Several processes over one store share the work; the receivers that the last one named count.
+ * Each message arrives at least once, with the same `webhook-id` each time; it is attempted up to ten times over three days. Any response but 2xx is
+ * a failure, also a redirect; 410 discards the message. Several processes over one store share the work; the receivers of the process that started
+ * last apply.
  */
 export class WebhookSender {
   readonly #options: WebhookSenderOptions;
@@ -60,7 +61,7 @@ export class WebhookSender {
   readonly #client: HttpClient;
   readonly #fetch: typeof fetch;
   readonly #closing = new AbortController();
-  /** By endpoint: one that does not answer holds up no other. */
+  /** Timers that stop the next look, by endpoint: an endpoint that does not answer does not delay the others. */
   readonly #stops = new Map<string, () => void>();
   readonly #sending = new Map<string, Promise<void>>();
 
@@ -78,14 +79,14 @@ export class WebhookSender {
     this.#fetch = guardedFetch(this.#client);
   }
 
-  /** Names the receivers to the store, and begins to send. @throws ToolError `store_failed`. By rejecting */
+  /** Registers the receivers in the store, and begins to send. @throws ToolError `store_failed`, as a rejection */
   async start(): Promise<void> {
     const endpoints = this.#options.webhooks.map(({ url, types = WEBHOOK_TYPES }) => ({ id: endpointId(url), types }));
     await this.#options.store.webhooks.setEndpoints(endpoints);
     for (const endpoint of this.#receivers.keys()) this.#lookLater(endpoint, 0);
   }
 
-  /** Stops; what is under way is cancelled, and sent again by the next sender. */
+  /** Stops sending. Requests in flight are cancelled; the next sender sends their messages again. */
   async close(): Promise<void> {
     this.#closing.abort();
     for (const stop of this.#stops.values()) stop();
@@ -99,7 +100,7 @@ export class WebhookSender {
     this.#stops.set(endpoint, this.#ports.clock.timer(look, delayMs, { background: true }));
   }
 
-  /** Messages for endpoints that another process has named are not claimed. */
+  /** Claims and sends the due messages of one endpoint. Messages for endpoints that only other processes registered are not claimed. */
   async #sendDue(endpoint: string): Promise<void> {
     let found = 0;
     try {
@@ -128,7 +129,7 @@ export class WebhookSender {
     return webhooks.remove({ endpoint, messageId });
   }
 
-  /** Why it did not arrive; undefined when it did. */
+  /** Returns why the message did not arrive; undefined if it did. */
   async #try({ url, key }: Receiver, { messageId: id, payload: body }: WebhookDelivery): Promise<string | undefined> {
     const { clock } = this.#ports;
     const late = new AbortController();
@@ -151,7 +152,7 @@ export class WebhookSender {
 
 const GONE = "it was answered with status 410";
 
-/** The same for an address in every process, and without what may be secret in it. */
+/** An id that every process derives from the same address, without anything secret in it. */
 function endpointId(url: string): string {
   checkText(url, "new WebhookSender({ webhooks: [{ url }] })", "an address");
   return `endpoint_${hash("sha256", url).slice(0, 24)}`;

@@ -1,4 +1,4 @@
-/** Runs the jobs of sessions that no process has open: takes such sessions from the store's queue, and finds those that were not offered. */
+/** Runs the jobs of sessions that no process has open: takes them from the store's queue, and offers those that are missing in it. */
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isOptionsObject } from "../../core/base/wording.ts";
@@ -20,13 +20,16 @@ import { untilEndsAreDurable, untilNoJobRuns } from "./until-jobs-end.ts";
 
 /** Options of `createWorker`. */
 export interface WorkerOptions {
-  /** Most sessions at a time that it takes from others. Integer ≥ 1. @default 10 */
+  /** Maximum number of sessions taken from the queue at a time. Integer ≥ 1. @default 10 */
   readonly concurrency?: number;
-  /** Sessions that it leaves to others, such as those of agents that the program runs. @default none */
+  /** Ids of sessions that the worker does not take, such as those of agents that the program runs. @default none */
   readonly except?: readonly string[];
-  /** How often it looks for sessions whose process is gone, in milliseconds; a quarter as often while all of them are in the queue. Integer ≥ 100. @default 2_000 */
+  /**
+   * How often to look for sessions whose process has ended, in milliseconds; up to four times as long while all of them are queued. Integer ≥ 100.
+   * @default 2_000
+   */
   readonly lookMs?: number;
-  /** How long `stop` lets jobs under way end before it hands them over, in milliseconds. @default 10_000 */
+  /** How long `stop` lets running jobs end before it hands them over, in milliseconds. @default 10_000 */
   readonly graceMs?: number;
   /** Clock and log, for tests. */
   readonly ports?: { readonly clock?: Clock; readonly log?: Log };
@@ -34,58 +37,60 @@ export interface WorkerOptions {
 
 /** Runs the jobs of a store, made by `createWorker`. */
 export interface HaftWorker {
-  /** How many sessions it has taken, and what became of them. */
+  /** How many sessions were taken, and what became of them. */
   readonly counts: WorkerCounts;
-  /** @throws ToolError `unavailable` without pg-boss; `store_failed`, `corrupt_record` for a store or queue that cannot be used. By rejecting */
+  /** @throws ToolError `unavailable` without pg-boss; `store_failed`, `corrupt_record` for a store or queue that cannot be used; as a rejection */
   start(): Promise<void>;
   /**
-   * Takes no more sessions, waits `graceMs` for their jobs, and hands over those that still run: another process continues them as
-   * `runtime.sessions.handOver` says. Sessions of which all calls wait for a person are handed over at once. Idempotent; an abort of the signal ends the wait.
+   * Takes no more sessions, waits `graceMs` for the jobs of those it holds, and hands over the jobs that still run: another process continues them as
+   * `runtime.sessions.handOver` says. Sessions in which all calls wait for a person are handed over at once. Idempotent; an abort of the signal ends
+   * the wait.
    */
   stop(options?: { readonly signal?: AbortSignal }): Promise<void>;
 }
 
 /** The counts of a worker since it was made. */
 export interface WorkerCounts {
-  /** Sessions that it holds now. */
+  /** Sessions that the worker holds now. */
   readonly held: number;
-  /** Sessions that it took. */
+  /** Sessions taken. */
   readonly taken: number;
-  /** Sessions of which it let go with no job left, their ends durable. */
+  /** Sessions released with no job left, the ends of their jobs durable. */
   readonly finished: number;
-  /** Sessions that it handed over, or lost to another process. */
+  /** Sessions handed over, or lost to another process. */
   readonly left: number;
 }
 
 /** Opens sessions for a worker, and closes them. @internal */
 export interface SessionHolder {
-  /** A session is closed when the work in it is done, before `use` resolves. */
+  /** Whether `use` closes the session before it resolves. */
   readonly closes: boolean;
-  /** Does the work in a session, which stays open meanwhile. @throws ToolError `not_found`, `resource_busy`. By rejecting */
+  /** Runs `work` in a session, which stays open meanwhile. @throws ToolError `not_found`, `resource_busy`, as a rejection */
   use(id: string, work: (session: RuntimeSession) => Promise<void>, options: { readonly anyTools: true }): Promise<void>;
 }
 
 const OPTIONS: OptionNames<WorkerOptions> = { concurrency: true, except: true, lookMs: true, graceMs: true, ports: true };
 const DEFAULTS = { concurrency: 10, lookMs: 2_000, graceMs: 10_000 } as const;
-/** The longest pause between two looks, in `lookMs`. */
+/** Maximum pause between two looks at the store, as a multiple of `lookMs`. */
 const MAX_PAUSES = 4;
-/** The shortest time between two looks at the store. */
+/** Bounds of `lookMs`. */
 const LOOK = { ...MILLISECONDS, min: 100, integer: true };
 
-/** So long is a session with a job at another place left alone. */
+/** How long a session that has a job for another place is left to other processes, in milliseconds. */
 const ELSEWHERE_MS = 60_000;
 
-/** So long is one left for a tool that is not here. Digests do not say which tools others have: one that no process has taken by then may need a tool that none has. */
+/** How long a session is left for a missing tool. Digests do not say which tools others have: if none took it by then, none may have the tool. */
 const LACKING_MS = 60 * ELSEWHERE_MS;
 
-/** So many sessions are offered at a time. */
+/** Maximum number of sessions offered to the queue at a time. */
 const MOST_SESSIONS = 1_000;
 
 /**
- * Makes a worker of a runtime whose store several processes share: it resumes sessions that have unended jobs and no living process, and closes them
- * when these have ended. Those with a job at a place that the runtime does not have are left to a process that has it. Any number of workers and servers may do that for one store. The runtime stays the program's to open and close.
+ * Makes a worker for a runtime whose store is shared by several processes. It resumes sessions that have unended jobs and whose process has ended,
+ * and closes each when its jobs have ended. Sessions with a job at a place that the runtime does not have are left to a process that has it. Any
+ * number of workers and servers may do this for one store. The program opens and closes the runtime.
  *
- * @throws ToolError `invalid_argument`, also for a runtime whose store has no queue
+ * @throws ToolError `invalid_argument`, also if the runtime's store has no queue
  */
 export function createWorker(runtime: Runtime, options: WorkerOptions = {}): HaftWorker {
   if (!(runtime instanceof Runtime))
@@ -104,7 +109,7 @@ export function checkWorkerOptions(options: WorkerOptions, owner: string): void 
   checkNumber(graceMs, `graceMs of ${owner}`, SIZE);
 }
 
-/** Resumes sessions itself, and closes them as soon as they have nothing to do. */
+/** Resumes sessions in the runtime, and closes each as soon as its work is done. */
 function ownSessions(runtime: Runtime): SessionHolder {
   return {
     closes: true,
@@ -132,14 +137,14 @@ export class StoreWorker implements HaftWorker {
   readonly #counts = { taken: 0, finished: 0, left: 0 };
   readonly #held = new Set<RuntimeSession>();
   readonly #lacking: LackingTools;
-  /** Sessions with a job that others are to run, and from when until when they are left. */
+  /** Sessions left to other processes: since when, and until when they are not looked at here. */
   readonly #elsewhere = new Map<string, { readonly since: number; readonly until: number }>();
-  /** Of each session that it works in, aborts when that is to be handed over. */
+  /** By session that is being worked in: aborted to hand the session over. */
   readonly #leaves = new Map<string, AbortController>();
   #taking: TakenSessions | undefined;
   #stopTimer: (() => void) | undefined;
   #looking: Promise<void> | undefined;
-  /** The pause before the next look, in `lookMs`. */
+  /** The pause before the next look, as a multiple of `lookMs`. */
   #pauses = 1;
   #starting: Promise<void> | undefined;
   #ended: Promise<void> | undefined;
@@ -184,26 +189,29 @@ export class StoreWorker implements HaftWorker {
     this.#look();
   }
 
-  /** Tells the others which tools are here, where the program has not. */
+  /** Announces the tools of this process, unless the program has. */
   async #announce(): Promise<void> {
     const own = (await this.#store.processes()).find((one) => one.own);
     if (own?.definitions === undefined) await this.#store.announce({ definitions: definitionDigests(this.#runtime.registry) });
   }
 
   async #stop(signal: AbortSignal | undefined): Promise<void> {
-    await this.#starting?.catch(() => {}); // its caller got the error
+    await this.#starting?.catch(() => {}); // start() has rejected with the error
     this.#stopTimer?.();
     await this.#looking;
     const stopped = this.#taking?.stop();
     if (stopped === undefined) return;
     const { graceMs } = this.#settings;
-    const stopLooking = this.#sessions.closes ? this.#leaveWaiting() : () => {}; // others are let go by their owner
+    const stopLooking = this.#sessions.closes ? this.#leaveWaiting() : () => {}; // a holder that keeps sessions open releases them itself
     if (!(await untilOver(stopped, graceMs, this.#clock, signal))) for (const leave of this.#leaves.values()) leave.abort();
     await stopped;
     stopLooking();
   }
 
-  /** Hands over sessions of which all calls wait for a person, as time is of no use to them: now, and soon after calls have ended or asked. The returned function ends that. */
+  /**
+   * Hands over sessions in which all calls wait for a person, since waiting does not help: now, and soon after a call ended or asked. Returns a stop
+   * function.
+   */
   #leaveWaiting(): () => void {
     const look = onceSoon(() => {
       for (const [id, { asks }] of waitingSessions(this.#runtime)) if (asks) this.#leaves.get(id)?.abort();
@@ -230,9 +238,9 @@ export class StoreWorker implements HaftWorker {
       this.#stopTimer = this.#clock.timer(() => this.#look(), this.#settings.lookMs * this.#pauses, { background: true });
   }
 
-  /** Where all that it finds is in the queue already, it looks less and less often: a long queue is no work for processes that only look at it. */
+  /** Offers unattended sessions. Looks less often while all of them are queued already, so that a long queue costs little. */
   async #offerUnattended(): Promise<void> {
-    // Those that are left are the oldest, and must not hide what is behind them.
+    // sessions that are left to others are the oldest, and must not fill the page and hide those after them
     const unattended = new Set(await this.#store.jobs.unattended({ limit: MOST_SESSIONS + this.#elsewhere.size }));
     for (const id of this.#elsewhere.keys()) if (!unattended.has(id)) this.#elsewhere.delete(id);
     const ids = [...unattended].filter((id) => !this.#isLeft(id));
@@ -240,7 +248,7 @@ export class StoreWorker implements HaftWorker {
     this.#pauses = isKnown ? Math.min(2 * this.#pauses, MAX_PAUSES) : 1;
   }
 
-  /** It is open here, or is not to be. */
+  /** Whether not to offer or take the session: it is excluded, left to others for now, or open here. */
   #isLeft(id: string): boolean {
     return (
       this.#except.has(id) ||
@@ -249,7 +257,7 @@ export class StoreWorker implements HaftWorker {
     );
   }
 
-  /** Whether it may be left for a tool that is not here, and was not for too long. */
+  /** Whether the session may still be left for a missing tool: not longer than LACKING_MS. */
   #waits(id: string): boolean {
     return this.#clock.now() - (this.#elsewhere.get(id)?.since ?? Infinity) < LACKING_MS;
   }
@@ -261,7 +269,7 @@ export class StoreWorker implements HaftWorker {
     this.#elsewhere.set(id, { since: since ?? now, until: now + ELSEWHERE_MS });
   }
 
-  /** Rejects for a session that cannot be opened, which is then tried again later. */
+  /** Runs the jobs of a session. Rejects if the session cannot be opened; the queue then tries it again later. */
   async #work(id: string): Promise<void> {
     if (this.#ended !== undefined || this.#isLeft(id)) return;
     const leave = new AbortController();
@@ -270,15 +278,16 @@ export class StoreWorker implements HaftWorker {
     let forget = (): void => {};
     try {
       const why = await this.#lacking.reasonFor(id, { waits: this.#waits(id) });
-      if (why !== undefined) return this.#leave(id, `The session ${JSON.stringify(id)} has ${why}: it waits for a process that has it.`); // it is offered again at a later look
+      // offered again at a later look
+      if (why !== undefined) return this.#leave(id, `The session ${JSON.stringify(id)} has ${why}: it waits for a process that has it.`);
       if (signal.aborted) return;
       let isFinished = false;
-      forget = onAbort(signal, () => void this.#handOver(id)); // while it is being resumed, which may take as long as a person needs to answer
+      forget = onAbort(signal, () => void this.#handOver(id)); // also while it is being resumed, which may wait for a person's answer
       await this.#sessions.use(
         id,
         async (session) => {
           forget();
-          this.#elsewhere.delete(id); // not before: one that cannot be opened now would be left for as long again
+          this.#elsewhere.delete(id); // only now: a session that cannot be opened would be left for LACKING_MS again
           isFinished = await this.#hold(session, signal);
         },
         { anyTools: true },
@@ -307,7 +316,7 @@ export class StoreWorker implements HaftWorker {
     }
   }
 
-  /** Resolves to whether no job of it is left. */
+  /** Waits for the session's jobs. Resolves to whether none is left. */
   async #hold(session: RuntimeSession, signal: AbortSignal): Promise<boolean> {
     this.#held.add(session);
     this.#counts.taken++;
@@ -323,7 +332,7 @@ export class StoreWorker implements HaftWorker {
     }
   }
 
-  /** Once, until it goes well again. */
+  /** Logs a repeated failure once, until a look succeeds again. */
   #complain(thrown: unknown): void {
     const why = describeThrown(thrown);
     if (this.#complaint === why || this.#ended !== undefined) return;
@@ -332,5 +341,5 @@ export class StoreWorker implements HaftWorker {
   }
 }
 
-/** Another process has it, or it is gone: there is nothing to do. */
+/** Codes that say that another process has the session or that it is gone: nothing is left to do. */
 const PASSED_ON: ReadonlySet<string> = new Set(["resource_busy", "duplicate", "not_found", "conflict"]);

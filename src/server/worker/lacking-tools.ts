@@ -11,17 +11,17 @@ export interface LackingToolsOptions {
   readonly runtime: Runtime;
   readonly store: Store;
   readonly clock: Pick<Clock, "now">;
-  /** How long what other processes have is taken as known, in milliseconds. */
+  /** How long the known tools of other processes are used before they are read again, in milliseconds. */
   readonly lookMs: number;
 }
 
-/** How long it is taken as known which tools other processes have, and how long a client waits for the one that has a session's. */
+/** Default for how long the known tools of other processes are used, and when a client should retry for a session that waits for another process. */
 export const LOOK_MS = 2_000;
 
-/** The names of the digests of toolsets begin with it. */
+/** Prefix of the names of toolset digests. */
 const TOOLSETS = "toolsets.";
 
-/** So many jobs of a session are looked at. */
+/** Maximum number of jobs of a session that are examined. */
 const MOST_JOBS = 10_000;
 
 export class LackingTools {
@@ -32,7 +32,10 @@ export class LackingTools {
     this.#options = options;
   }
 
-  /** Why a session is left to another process: here one of its jobs would end `unavailable` or `not_found`. Undefined where it is not. @param waits false: not for a tool any more */
+  /**
+   * Why a session is left to another process: one of its jobs would end here as `unavailable` or `not_found`. undefined if none would.
+   * @param waits false: missing tools are no reason any more
+   */
   async reasonFor(sessionId: string, { waits = true }: { readonly waits?: boolean } = {}): Promise<string | undefined> {
     const { runtime, store } = this.#options;
     const { registry, places } = runtime;
@@ -41,7 +44,8 @@ export class LackingTools {
     if (placed.length === 0 && differing.size === 0) return undefined;
     const names = new Set<string | undefined>(placed.map(({ name }) => name));
     const jobs = await store.jobs.list({ sessionId, states: UNENDED_STATES, limit: MOST_JOBS });
-    const inPlaces = jobs.some(({ toolName }) => names.has(splitName(toolName).namespace)); // tools that an engine would bring are not registered here
+    // by namespace: tools that an engine would list are not registered here
+    const inPlaces = jobs.some(({ toolName }) => names.has(splitName(toolName).namespace));
     if (inPlaces) return "a job at a place that is not here";
     if (!waits) return undefined;
     const isLacking = jobs.some(
@@ -50,7 +54,9 @@ export class LackingTools {
     return isLacking ? "a job of a tool that is not here" : undefined;
   }
 
-  /** Toolsets that a process that lives has otherwise: while versions are replaced, some processes have tools that others lack. Looked up once in `lookMs`. */
+  /**
+   * Toolsets that differ in another living process: while versions are replaced, some processes have tools that others lack. Read once per `lookMs`.
+   */
   #differingToolsets(): Promise<ReadonlySet<string>> {
     const { clock, lookMs } = this.#options;
     const now = clock.now();
@@ -70,7 +76,7 @@ export class LackingTools {
   }
 }
 
-/** Here its job would end without having been run: it waits for a process that has the tool, or for the last such process to be gone. */
+/** The error for a session whose job would end here without having run: it waits for a process that has the tool, or for the last such one to end. */
 export function waitsForAnother(id: string, why: string): ToolError {
   return new ToolError("unavailable", `The session ${JSON.stringify(id.slice(0, 200))} has ${why}: it waits for a process that has it.`, {
     outcome: "not_started",

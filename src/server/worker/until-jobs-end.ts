@@ -1,18 +1,18 @@
-/** The wait for the jobs of a session that a worker has taken. */
+/** Waits for the jobs of a session that a worker has taken. */
 import { ToolError } from "../../core/error.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 
 export interface JobsWait extends Pick<Runtime, "jobs"> {
-  /** Ends the wait. */
+  /** Its abort ends the wait. */
   readonly signal: AbortSignal;
 }
 
 /**
- * Resolves to true when no job of the session is left and their ends are durable, and to false when the signal aborts.
+ * Resolves to true when no job of the session is left and the ends of its jobs are durable, and to false when the signal aborts.
  *
- * @throws ToolError `conflict` where another process has taken the session over; `store_failed`. By rejecting
+ * @throws ToolError `conflict` if another process has taken the session over; `store_failed`; as a rejection
  */
 export async function untilEndsAreDurable(session: RuntimeSession, { jobs: all, signal }: JobsWait): Promise<boolean> {
   try {
@@ -25,14 +25,14 @@ export async function untilEndsAreDurable(session: RuntimeSession, { jobs: all, 
 }
 
 /**
- * Resolves to true when no job of the session is left, and to false when the signal aborts. For a session that is closed next: its `close` writes the
- * ends of the jobs in one transaction with the end of its claim, and rejects where they are lost.
+ * Resolves to true when no job of the session is left, and to false when the signal aborts. For a session that is closed next: `close` writes the
+ * ends of the jobs in the same transaction as the end of its claim, and rejects if they are lost.
  */
 export async function untilNoJobRuns(session: RuntimeSession, signal: AbortSignal): Promise<boolean> {
   const over = Promise.withResolvers<void>();
   let running = new Set(session.jobs.map(({ id }) => id));
   const look = (): void => {
-    if (running.size === 0) running = new Set(session.jobs.map(({ id }) => id)); // those that began meanwhile
+    if (running.size === 0) running = new Set(session.jobs.map(({ id }) => id)); // jobs that began meanwhile
     if (running.size === 0 || signal.aborted) over.resolve();
   };
   const stop = session.onJob(({ id, endedAt }) => {
