@@ -1,7 +1,7 @@
 /** The words of the audit, for the API and its clients. */
 import type { AuditedCall } from "../../core/access-store.ts";
 
-/** How a call may have ended. */
+/** Outcomes of calls in the audit. */
 export const AUDIT_OUTCOMES = Object.freeze([
   "ok",
   "partial",
@@ -11,7 +11,7 @@ export const AUDIT_OUTCOMES = Object.freeze([
   "open",
 ] as const satisfies readonly AuditedCall["outcome"][]);
 
-/** The kinds of entries. */
+/** Types of audit entries. */
 export const AUDIT_TYPES = Object.freeze([
   "call",
   "approval-ask",

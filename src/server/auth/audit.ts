@@ -1,4 +1,7 @@
-/** The audit of a store: who called what, when, where and with which outcome, read from the events of its sessions, the calls that no session has, its keys and the refused requests. */
+/**
+ * The audit of a store: who called what, when, where and with which outcome. Read from the events of its sessions, calls outside sessions, keys and
+ * refusals.
+ */
 import { MAX_REFUSALS, type AuditedCall, type AuditedCallPlace, type RefusedRequest, type StoredKey } from "../../core/access-store.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { CopiedPart } from "../../core/copied-events.ts";
@@ -9,25 +12,24 @@ import type { Store, StoredSession } from "../../core/store.ts";
 import { AUDIT_OUTCOMES } from "./audit-words.ts";
 import { fitsPieces, quickMatcher } from "../../policy/permission.ts";
 
-/** One line of the audit. */
 export type AuditEntry = CallEntry | ApprovalEntry | SentEntry | KeyEntry | (RefusedRequest & { readonly type: "refusal" });
 
-/** A call of a session, or of none, which has `via`. `open`: it has not ended, or its server stopped before. */
+/** A call. One outside a session has `via`. Outcome `open`: the call has not ended, or its server stopped first. */
 interface CallEntry extends Omit<AuditedCall, "via"> {
   readonly type: "call";
   readonly via?: AuditedCall["via"];
 }
 
-/** A question whether a call may run, or the answer to it: its principal is the one who answered, as far as the answer says. */
+/** The request for an approval of a call, or its answer. `principal` of an answer is the principal that answered, if the answer names it. */
 interface ApprovalEntry extends AuditPlace {
   readonly type: "approval-ask" | "approval-answer";
   readonly toolName: string;
   readonly approvalId: string;
-  /** Of an answer. */
+  /** Set for an answer. */
   readonly status?: string;
-  /** How far a yes reaches. */
+  /** How far an approval reaches. */
   readonly scope?: string;
-  /** The rule that answered, or that was made of the answer. */
+  /** The rule that answered, or that was made from the answer. */
   readonly ruleId?: string;
 }
 
@@ -36,7 +38,7 @@ interface SentEntry extends AuditPlace {
   readonly type: "message" | "input";
 }
 
-/** A key that was made, by this principal, or that was revoked. */
+/** A key that was made, by `principal`, or revoked. */
 interface KeyEntry {
   readonly type: "key-add" | "key-revoke";
   readonly at: number;
@@ -48,12 +50,12 @@ interface KeyEntry {
   readonly sessionId?: string;
 }
 
-/** The place of an entry among all: it holds also when other sessions are removed. */
+/** A place among all entries. It stays valid when other sessions are removed. */
 export interface AuditPosition {
   readonly at: number;
-  /** Empty for an entry of no session. */
+  /** Empty for an entry outside sessions. */
   readonly sessionId: string;
-  /** How many entries of that time and session come before it, or are it. */
+  /** How many entries of that time and session are at or before the place. */
   readonly count: number;
 }
 
@@ -65,39 +67,39 @@ interface AuditPlace {
 }
 
 export interface AuditOptions {
-  /** Those of principals that fit this pattern, such as `key:*`. @default all */
+  /** Only entries of principals that match this pattern, such as `key:*`. @default all */
   readonly principal?: string;
-  /** Calls of tools that fit this pattern, such as `files::*`, their approvals, and requests for them that were refused; leaves out the rest. @default all */
+  /** Only calls of tools that match this pattern, such as `files::*`, their approvals, and refused requests for them. @default all */
   readonly tool?: string;
-  /** Calls that ended so, as `cancelled`, or with this error code; leaves out the rest. @default all */
+  /** Only calls with this outcome, such as `cancelled`, or this error code. @default all */
   readonly outcome?: string;
-  /** Those at or after this time, in wall-clock milliseconds since the epoch. @default all */
+  /** Only entries at or after this time, in wall-clock milliseconds since the epoch. @default all */
   readonly since?: number;
-  /** Those before this time. @default all */
+  /** Only entries before this time. @default all */
   readonly until?: number;
-  /** Most of them. @default 1_000 */
+  /** Maximum number of entries. @default 1_000 */
   readonly limit?: number;
-  /** Those of the principal with this very id, without how many of others are missing before them. @default all */
+  /** Only entries of the principal with exactly this id, without counts of other principals' missed entries. @default all */
   readonly own?: string;
-  /** Calls and keys of this session only. @default all */
+  /** Only calls and keys of this session. @default all */
   readonly sessionId?: string;
-  /** Those behind this place. @default from the newest on */
+  /** Only entries after this place. @default from the newest entry on */
   readonly after?: AuditPosition | undefined;
-  /** Ends the reading: the promise rejects with its reason. */
+  /** Its abort ends the reading: the promise rejects with its reason. */
   readonly signal?: AbortSignal;
 }
 
 const PAGE = 500;
-/** The newest keys, which the audit looks at. */
+/** Maximum number of keys that the audit reads, newest first. */
 const MAX_KEYS = 10_000;
 const DEFAULT_LIMIT = 1_000;
 
 /**
- * The newest first. No second log could disagree with the first: the calls of a session are what it has recorded, verified as they
- * are read, and a log that is damaged is read up to the damage. Calls that no session has come from a table of their own.
+ * Reads audit entries, newest first. There is no second log that could disagree: the calls of a session are its recorded events, verified as they are
+ * read, and a damaged log is read up to the damage. Calls outside sessions come from a table of their own.
  *
  * @param onDamage called for each session whose log cannot be read to its end
- * @throws ToolError `invalid_argument` for a pattern that cannot be used, or no outcome. By rejecting
+ * @throws ToolError `invalid_argument` for an unusable pattern or an unknown outcome, as a rejection
  */
 export async function readAudit(
   store: Store,
@@ -115,7 +117,7 @@ export async function readAudit(
     return call.at >= found.oldest;
   });
   await readSessions(store, sessionId, async (session) => {
-    // The list is by time: what comes later has nothing newer than what was found.
+    // sessions are listed newest first: none after this one has anything newer than what was found
     if (session.updatedAt < since || session.updatedAt < found.oldest) return false;
     signal?.throwIfAborted();
     for (const entry of await entriesOf(store, session, onDamage)) found.take(entry, wanted);
@@ -125,14 +127,14 @@ export async function readAudit(
   return options.own === undefined ? entries : entries.map(withoutMissed);
 }
 
-/** How many entries of all principals were not kept is not said to one of them. */
+/** Removes the count of entries that were not kept: it covers all principals, and is not shown to one of them. */
 function withoutMissed(entry: AuditEntry): AuditEntry {
   if (!("missed" in entry)) return entry;
   const { missed: _missed, ...rest } = entry;
   return rest;
 }
 
-/** The position of the last of these entries. */
+/** The position of the last of these entries; `after` is the position that they were read from. */
 export function lastPosition(entries: readonly AuditEntry[], after: AuditPosition | undefined): AuditPosition {
   const last = entries.at(-1);
   const [at, sessionId] = last === undefined ? [0, ""] : [last.at, sessionOf(last)];
@@ -145,9 +147,9 @@ function sessionOf(entry: AuditEntry): string {
 }
 
 /**
- * The newest first, each once, until one is not wanted any more. A session that is written to meanwhile moves to the front of the list and the others
- * back by one: the front is listed again at the end. Where some were removed, the others have moved to the front: a page begins with the last session of the
- * one before, or it is looked for further in front.
+ * Reads each session once, newest first, until `read` resolves to false. A session that is written to meanwhile moves to the front of the list and
+ * shifts the others back by one, so the front is listed again at the end. Removed sessions shift the others forward, so pages overlap by one session:
+ * if a page does not begin with a session that was seen, the page before it is read again.
  */
 async function readSessions(
   store: Store,
@@ -179,7 +181,7 @@ async function readSessions(
   if (seen.size >= PAGE && newest !== undefined) await readSince(newest);
 }
 
-/** Calls that no session has, the newest first, until one is not wanted any more. */
+/** Reads the calls outside sessions, newest first, until `take` returns false. */
 async function takeCalls(
   { access }: Store,
   { principal, since, until, own, after: place }: AuditOptions,
@@ -196,16 +198,16 @@ async function takeCalls(
   } while (after !== undefined);
 }
 
-/** Keeps so many of the newest, each once, without those of a place's time and session up to it. */
+/** Keeps the newest `limit` entries, each once, skipping those of the place's time and session up to its count. */
 class Newest {
   readonly #limit: number;
   readonly #after: AuditPosition | undefined;
-  /** How many of the place's time and session were skipped: they come in the same order for each page. */
+  /** How many entries of the place's time and session were skipped: they come in the same order for each page. */
   #skipped = 0;
   #entries: AuditEntry[] = [];
-  /** Calls and approvals that were seen: those of a branch are in the log of the session it became part of as well. */
+  /** Keys of calls and approvals that were taken: those of a committed branch are also in the log of the session it was committed to. */
   readonly #seen = new Set<string>();
-  /** The time of the oldest that is kept, once there are as many as may be. */
+  /** The time of the oldest entry kept, once `limit` entries are kept. */
   oldest = -Infinity;
 
   constructor(limit: number, after: AuditPosition | undefined) {
@@ -243,7 +245,7 @@ class Newest {
   }
 }
 
-/** The newest first. Those of one time are in the same order however their sessions are listed, so that pages fit one another. */
+/** Sorts newest first. Entries of one time are ordered by session, so that the order of pages does not depend on how sessions are listed. */
 function byTime(one: AuditEntry, other: AuditEntry): number {
   if (one.at !== other.at) return other.at - one.at;
   const [a, b] = [sessionOf(one), sessionOf(other)];
@@ -274,7 +276,7 @@ function entryFilter({
   };
 }
 
-/** Whether an entry is of a time or a session that comes before those of a place. */
+/** Whether an entry's time or session comes before that of a place. */
 function isBefore(entry: AuditEntry, { at, sessionId }: AuditPosition): boolean {
   return entry.at > at || (entry.at === at && sessionOf(entry) < sessionId);
 }
@@ -298,14 +300,14 @@ function keyEntries({ id, name, scopes, createdAt, createdBy, revokedAt, session
   return revokedAt === undefined ? [made] : [made, { type: "key-revoke", at: revokedAt, ...facts }];
 }
 
-/** In the order they began, and without what is the parent's. */
+/** The entries of a session in the order of their calls' starts, without those of its parent. */
 export async function entriesOf(
   store: Store,
   { sessionId, parent }: Pick<StoredSession, "sessionId" | "parent">,
   onDamage: (sessionId: string, reason: string) => void,
 ): Promise<readonly AuditEntry[]> {
   const entries: AuditEntry[] = [];
-  /** Where the entry of a call is that has not ended. */
+  /** Indexes of the entries of calls that have not ended, by call id. */
   const open = new Map<string, number>();
   const places: number[] = [];
   const brought = new CopiedPart();
@@ -324,7 +326,7 @@ export async function entriesOf(
       from = page.damage === undefined ? page.next : undefined;
     }
   } catch (thrown: unknown) {
-    onDamage(sessionId, ToolError.fromUnknown(thrown).message); // it may have been removed meanwhile
+    onDamage(sessionId, ToolError.fromUnknown(thrown).message); // the session may have been removed meanwhile
   }
   const last = brought.last(sessionId);
   return entries.filter((_entry, index) => (places[index] ?? 0) > last);

@@ -1,4 +1,4 @@
-/** Writes down the calls that no session has in its log, in the background, no more of them than memory and the store can take. */
+/** Records calls outside sessions for the audit, in the background, within the limits of memory and the store. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { AccessStore, AuditedCall } from "../../core/access-store.ts";
 import { plural } from "../../core/base/wording.ts";
@@ -9,29 +9,29 @@ import type { ToolResult } from "../../core/result.ts";
 import { throttledLog } from "../../core/throttled-log.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 
-/** The way that calls came in. */
+/** Where calls come from. */
 export interface CallOrigin {
   readonly via: AuditedCall["via"];
   /** The id of the principal that made the request. */
   readonly principal?: string | undefined;
-  /** The field of the request that names its trace. */
+  /** The trace header of the request. */
   readonly traceparent?: string | null | undefined;
 }
 
-/** The log of the calls of a runtime over its store; undefined without one. */
+/** Makes the call log of a runtime; undefined if the runtime has no store. */
 export function callLogOf(runtime: Runtime, ports: { readonly clock: Clock; readonly log: Log }): CallLog | undefined {
   return runtime.store === undefined ? undefined : new CallLog(runtime, runtime.store.access, ports);
 }
 
-/** So many are kept in the store. */
+/** Maximum number of calls kept in the store. */
 export const MAX_KEPT = 1_000_000;
-/** So many may wait for the store; the others are counted. */
+/** Maximum number of calls waiting to be written; further ones are only counted. */
 const MAX_WAITING = 10_000;
 const WRITTEN_AT_ONCE = 1_000;
 const WRITE_EVERY_MS = 200;
-/** The wait after a write that failed. */
+/** The wait after a failed write, in milliseconds. */
 const RETRY_MS = 1_000;
-/** A name that a client has made up is kept in part. */
+/** Maximum length of a tool name, which a client may have made up. */
 const MAX_NAME = 256;
 const TRACEPARENT = /^[\da-f]{2}-([\da-f]{32})-/u;
 
@@ -40,17 +40,17 @@ type Open = { -readonly [Field in keyof AuditedCall]: AuditedCall[Field] };
 const ORIGIN = new AsyncLocalStorage<CallOrigin & { readonly log: CallLog }>();
 
 export class CallLog {
-  /** How many calls were not kept. */
+  /** Total number of calls that were not kept. */
   missed = 0;
   readonly #runtime: Runtime;
   readonly #access: AccessStore;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #unsubscribe: () => void;
-  /** Those that have begun and not ended, by id. */
+  /** Calls that have begun and not ended, by call id. */
   readonly #open = new Map<string, Open>();
   #waiting: AuditedCall[] = [];
-  /** How many were not kept since the last that was. */
+  /** Number of calls that were not kept since the last one that was. */
   #missedSince = 0;
   #stopTimer: (() => void) | undefined;
   #writing: Promise<void> | undefined;
@@ -63,12 +63,12 @@ export class CallLog {
     this.#unsubscribe = runtime.subscribe((event) => this.#hear(event));
   }
 
-  /** Does work whose calls no session has: each of them is kept, also those that handlers make. */
+  /** Runs work whose calls belong to no session; records each of them, nested calls included. */
   within<T>(origin: CallOrigin, work: () => T): T {
     return ORIGIN.run({ ...origin, log: this }, work);
   }
 
-  /** Keeps the calls of a simulation. */
+  /** Runs a simulation and records its calls. */
   async simulated<T extends { readonly results: readonly ToolResult[] }>(
     { sessionId, ...origin }: CallOrigin & { readonly sessionId?: string },
     work: () => Promise<T>,
@@ -85,12 +85,12 @@ export class CallLog {
     return done;
   }
 
-  /** Keeps a call that was refused before the runtime had it. */
+  /** Records a call that was refused before it reached the runtime. */
   refused(origin: CallOrigin, { toolName, errorCode }: { readonly toolName: string; readonly errorCode: string }): void {
     this.#keep({ ...begun(origin, { at: this.#clock.wallTime(), toolName }), errorCode });
   }
 
-  /** Keeps those that have not ended as `open`, and resolves when all are in the store, or cannot be. Idempotent. */
+  /** Records unended calls as `open`, and resolves when all calls are written, or cannot be. Idempotent. */
   async close(): Promise<void> {
     this.#unsubscribe();
     for (const call of this.#open.values()) this.#keep({ ...call, outcome: "open" });
@@ -107,7 +107,7 @@ export class CallLog {
   #hear(event: RuntimeEvent): void {
     if (event.type === "call-start") {
       const origin = ORIGIN.getStore();
-      // A handler may begin a session, which has its calls in its own log.
+      // a handler may open a session, which records its calls in its own log
       if (origin?.log !== this || this.#runtime.sessions.get(event.sessionId) !== undefined) return;
       const { callId, at, call, principal, parentCallId } = event;
       const open = begun(origin, { at, toolName: call.name });
@@ -134,7 +134,7 @@ export class CallLog {
     }
   }
 
-  /** Where the runtime makes traces. */
+  /** The trace id of a call; undefined if the runtime does not trace. */
   #traceOf(callId: string): string | undefined {
     return traceOf(this.#runtime.tracing?.headersOf(callId)?.["traceparent"]);
   }
@@ -161,7 +161,7 @@ export class CallLog {
     return (this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined)));
   }
 
-  /** Rows that could not be written wait for the next time. */
+  /** Writes the waiting calls. Calls that cannot be written are kept for the next write. */
   async #writeAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       const calls = this.#waiting.slice(0, WRITTEN_AT_ONCE);
@@ -177,7 +177,7 @@ export class CallLog {
   }
 }
 
-/** As `error`, until its end is known. */
+/** A new entry. Its outcome is `error` until the end of the call is known. */
 function begun({ via, principal, traceparent }: CallOrigin, { at, toolName }: Pick<AuditedCall, "at" | "toolName">): Open {
   const call: Open = { at: Math.trunc(at), toolName: toolName.slice(0, MAX_NAME), via, outcome: "error" };
   if (principal !== undefined) call.principal = principal;

@@ -1,17 +1,17 @@
-/** The answer to a request without the right credentials: how to get them, by RFC 6750, and by RFC 9728 where an issuer gives them. */
+/** Challenges for requests without the right credentials, by RFC 6750, and by RFC 9728 if an issuer gives tokens. */
 import type { JsonObject } from "../../core/base/json.ts";
 
 export interface ChallengeOptions {
-  /** The address of the metadata document; undefined where no issuer gives tokens. */
+  /** The address of the metadata document; undefined if no issuer gives tokens. */
   readonly resourceMetadata?: string | undefined;
-  /** Left out where the request brought no credentials: RFC 6750 says nothing of an error then. */
+  /** undefined if the request had no credentials: RFC 6750 defines no error for that. */
   readonly error?: "invalid_token" | "insufficient_scope" | undefined;
-  /** The scope that is needed: a client can ask its user for it. */
+  /** The scope that is needed, which a client can ask its user for. */
   readonly scope?: string | undefined;
 }
 
 /**
- * The value of `WWW-Authenticate`.
+ * Returns the value of `WWW-Authenticate`.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6750#section-3 and https://www.rfc-editor.org/rfc/rfc9728#section-5.1
  */
@@ -25,13 +25,13 @@ export function challenge({ resourceMetadata, error, scope }: ChallengeOptions):
 export interface ProtectedResource {
   /** The address of the server as its clients know it, which is the audience of their tokens: `https://tools.example/mcp`. */
   readonly resource: string;
-  /** The issuers whose tokens are let in. */
+  /** Issuers whose tokens are accepted. */
   readonly issuers: readonly string[];
-  /** The names of scopes that clients can ask an issuer for. */
+  /** Names of scopes that clients can ask an issuer for. */
   readonly scopes: readonly string[];
 }
 
-/** Where the metadata document of a resource is found: before the path of the resource, as section 3.1 of RFC 9728 says. */
+/** The address of a resource's metadata document: `.well-known` goes before the path of the resource (RFC 9728, section 3.1). */
 export function metadataUrl(resource: string): URL {
   const { origin, pathname, search } = new URL(resource);
   return new URL(`/.well-known/oauth-protected-resource${pathname === "/" ? "" : pathname}${search}`, origin);

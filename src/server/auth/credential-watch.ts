@@ -1,9 +1,9 @@
-/** Ends what a principal has open when its credentials end: a key that is revoked, a token that expires. */
+/** Ends the open streams of a principal when its credentials end: when its key is revoked or its token expires. */
 import { describeThrown } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import type { Authenticator, Principal } from "./principal.ts";
 
-/** How soon a key that another process has revoked is found out. */
+/** How often revocations by other processes are looked for, in milliseconds. */
 const LOOK_MS = 1_000;
 
 interface Watched {
@@ -27,7 +27,7 @@ export class CredentialWatch {
     this.#parts = parts;
   }
 
-  /** Calls `end` once when the credentials have ended. The returned function stops that. */
+  /** Calls `end` once when the credentials have ended. Returns a function that stops watching. */
   watch(principal: Principal, end: () => void): () => void {
     if (principal.expiresAt === undefined && this.#parts.authenticator.isValid === undefined) return () => {};
     const watched: Watched = { principal, end };
@@ -46,7 +46,7 @@ export class CredentialWatch {
     this.#cancelTimer = this.#parts.clock.timer(() => void this.#look(), LOOK_MS, { background: true });
   }
 
-  /** The same credentials are looked up once, however many streams they have. */
+  /** Checks all watched credentials. Equal credentials are looked up once, however many streams they have. */
   async #look(): Promise<void> {
     this.#cancelTimer = undefined;
     this.#isLooking = true;
@@ -70,7 +70,7 @@ export class CredentialWatch {
       return (await authenticator.isValid?.(principal)) ?? true;
     } catch (thrown: unknown) {
       log.warn(`Whether ${principal.id} still holds is not known: ${describeThrown(thrown)}`);
-      return true; // no request is let in meanwhile; what is open stays
+      return true; // open streams stay open; new requests are checked on their own
     }
   }
 }

@@ -1,13 +1,16 @@
-/** The credentials of a request: its bearer token. */
+/** Reads the credentials of a request: its bearer token. */
 
 import type { RequestHead } from "../http/request-head.ts";
 
-/** As long as the head of a request may be: an issuer that puts the groups of a user into a token makes one of 12,000 characters. */
+/**
+ * Maximum length of the header, equal to that of a request's head: an issuer that puts a user's groups into a token makes tokens of 12,000
+ * characters.
+ */
 const MAX_LENGTH = 16_384;
-/** One token, and nothing around it. */
+/** Matches one token and nothing else. */
 const BEARER = /^bearer +([\w.~+/-]+=*) *$/iu;
 
-/** The bearer token of the header `Authorization`. Undefined for any other scheme, and for a token anywhere else, such as in the query. */
+/** The bearer token of the header `Authorization`; undefined for other schemes, and for a token elsewhere, such as in the query. */
 export function bearerToken({ headers }: Pick<RequestHead, "headers">): string | undefined {
   const given = headers.get("authorization") ?? "";
   return given.length > MAX_LENGTH ? undefined : BEARER.exec(given)?.[1];

@@ -1,4 +1,4 @@
-/** The public keys of an issuer: found, fetched, kept for a while, and fetched again when a token names one that is new. */
+/** Fetches and caches the public keys of an issuer; fetches them again when a token names an unknown key. */
 import type { JSONWebKeySet, JWTVerifyGetKey } from "jose";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
@@ -9,17 +9,17 @@ type Jose = typeof import("jose");
 
 export interface IssuerKeysOptions {
   readonly issuer: string;
-  /** Where its keys are. @default what the metadata of the issuer says */
+  /** The address of the keys. @default that of the issuer's metadata */
   readonly jwksUrl?: string | undefined;
   readonly fetch: typeof fetch;
   readonly clock: Clock;
   readonly jose: Jose;
 }
 
-/** Keys are fetched again when they are this old, and at most so often for tokens that name unknown keys. */
+/** Age at which keys are fetched again. COOLDOWN_MS is the minimum time between two fetches, also for tokens that name unknown keys. */
 const MAX_AGE_MS = 600_000;
 const COOLDOWN_MS = 30_000;
-/** An issuer that has not answered is asked again so often, however many tokens come meanwhile. */
+/** How long a failed fetch is not repeated, however many tokens arrive. */
 const FAILED_MS = 1_000;
 const TIMEOUT_MS = 5_000;
 const MAX_CHARS = 1_048_576;
@@ -29,7 +29,7 @@ interface Fetched {
   readonly find: JWTVerifyGetKey;
 }
 
-/** Whether a token is valid is not known, so its client is to keep it. The cause, which may name addresses, is for the log. */
+/** Whether a token is valid is unknown, so its client should keep it. `cause`, which may name addresses, is for the log only. */
 export class NoIssuerKeys extends ToolError {
   constructor(issuer: string, cause: unknown) {
     super("unavailable", `Tokens of ${issuer} cannot be checked now: its keys could not be fetched.`, {
@@ -47,7 +47,7 @@ export class IssuerKeys {
   #fetched: Fetched | undefined;
   #fetching: Promise<Fetched> | undefined;
   #lookedAt = -Infinity;
-  /** Why the keys could not be had the last time. */
+  /** The last failed fetch; undefined after a success. */
   #failed: { readonly at: number; readonly failure: NoIssuerKeys } | undefined;
 
   constructor(options: IssuerKeysOptions) {
@@ -55,8 +55,8 @@ export class IssuerKeys {
   }
 
   /**
-   * Finds the key of a token by its header, as `jwtVerify` asks for it. Rejects with what jose says; with `NoIssuerKeys` where the key is
-   * not known and the issuer could not be asked for it.
+   * Finds the key of a token by its header; passed to `jwtVerify`. Rejects with the error of jose, or with `NoIssuerKeys` if the key is not known and
+   * the issuer could not be asked for it.
    */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     const { clock, jose } = this.#options;
@@ -71,14 +71,15 @@ export class IssuerKeys {
     }
   };
 
-  /** An issuer that does not answer now has still said which its keys were. */
+  /** Fetches the keys again. Falls back to the old ones if the issuer does not answer, since they were its keys. */
   #renewed(kept: Fetched): Promise<Fetched> {
     return this.#mayLook() ? this.#fetch().catch(() => kept) : Promise.resolve(kept);
   }
 
   /**
-   * The keys after those in which the key of a token was not found. Anybody can send a token with an unknown key: the issuer is not to be asked for each
-   * of them, but tokens that come while it is asked wait for its answer. @throws the given error, by rejecting
+   * The keys fetched since a token named a key that `kept` lacks. Anyone can send tokens with unknown keys, so the issuer is not asked for each of
+   * them; tokens that arrive during a fetch wait for it.
+   * @throws the given error, as a rejection
    */
   async #lookedAfter(kept: Fetched, unknown: InstanceType<Jose["errors"]["JWKSNoMatchingKey"]>): Promise<Fetched> {
     if (this.#fetched !== undefined && this.#fetched !== kept) return this.#fetched;
@@ -90,7 +91,7 @@ export class IssuerKeys {
     return this.#options.clock.now() - this.#lookedAt >= COOLDOWN_MS;
   }
 
-  /** Several tokens wait for one answer. */
+  /** Fetches the keys. Concurrent callers share one request. */
   async #fetch(): Promise<Fetched> {
     const { clock, issuer } = this.#options;
     if (this.#failed !== undefined && clock.now() - this.#failed.at < FAILED_MS) throw this.#failed.failure;
@@ -112,13 +113,13 @@ export class IssuerKeys {
     const keys = await this.#read(jwksUrl ?? (await this.#discover()));
     if (!Array.isArray(keys["keys"])) throw unavailable(this.#options.issuer, "its key set has no array keys");
     this.#failed = undefined;
-    // jose checks each key that it uses
+    // jose validates each key that it uses
     this.#fetched = { at: clock.now(), find: jose.createLocalJWKSet(keys as unknown as JSONWebKeySet) };
     return this.#fetched;
   }
 
   /**
-   * The address of the keys, from metadata that names this issuer and no other.
+   * Finds the address of the keys in metadata that names exactly this issuer.
    *
    * @see https://www.rfc-editor.org/rfc/rfc8414#section-3.3
    */
@@ -159,7 +160,7 @@ export class IssuerKeys {
   }
 }
 
-/** @throws ToolError `invalid_argument` for an address whose answers others could change on their way */
+/** @throws ToolError `invalid_argument` for an address that is neither https nor loopback: its responses could be changed in transit */
 export function requireSafe(address: string, what: string): void {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   const isLoopback = url !== undefined && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/u.test(url.hostname);

@@ -1,37 +1,38 @@
-/** The scopes of this server, and the names that an issuer has for them. */
+/** Maps the scope names of an issuer to the scopes of this server. */
 import type { JsonObject } from "../../core/base/json.ts";
 import { SCOPES, type Scope } from "./principal.ts";
 
 export interface IssuerScopes {
-  /** The claim that has the scopes: a string with spaces between, or an array. @default "scope" */
+  /** The claim that has the scopes: a space-separated string, or an array. @default "scope" */
   readonly scopeClaim?: string;
   /**
-   * The scopes here that each scope of the issuer allows. A name with the address of a resource, such as `api://<id>/Tools.Use`, is also granted by its last
-   * part alone (`Tools.Use`) in a token. @default the scopes of this server by their own names
+   * The scopes of this server that each scope of the issuer grants. A name with the address of a resource, such as `api://<id>/Tools.Use`, also
+   * matches its last part alone (`Tools.Use`) in a token.
+   * @default the scopes of this server by their own names
    */
   readonly scopes?: Readonly<Record<string, readonly Scope[]>>;
 }
 
-/** A name that a client can ask for: one of a claim of roles may have spaces. @see https://www.rfc-editor.org/rfc/rfc6749#section-3.3 */
+/** Matches a name that a client can ask for; names in a claim of roles may have spaces. @see https://www.rfc-editor.org/rfc/rfc6749#section-3.3 */
 const SCOPE_TOKEN = /^[\u0021\u0023-\u005b\u005d-\u007e]+$/u;
-/** Scopes that a client of tools does not need: they allow decisions for other callers. */
+/** Scopes that clients of tools do not need: they allow decisions for other callers. */
 const REVIEWED: readonly Scope[] = ["approve", "admin"];
 
-/** The names in the claims of a token. */
+/** The scope names in the claims of a token. */
 export function givenNames(claims: JsonObject, { scopeClaim = "scope" }: IssuerScopes): readonly string[] {
   const claim = Object.hasOwn(claims, scopeClaim) ? claims[scopeClaim] : undefined;
   const given: readonly unknown[] = typeof claim === "string" ? claim.split(" ") : Array.isArray(claim) ? claim : [];
   return given.filter((name) => typeof name === "string");
 }
 
-/** The scopes here that one name in the claims of a token allows. */
+/** The scopes of this server that one name in the claims of a token grants. */
 export function meaningOf(name: string, scopes: IssuerScopes["scopes"]): readonly Scope[] {
   if (scopes === undefined) return SCOPES.filter((scope) => scope === name);
   return Object.entries(scopes).flatMap(([known, meaning]) => (claimNames(known).includes(name) ? meaning : []));
 }
 
 /**
- * The names in the claims of a token by which an issuer grants a scope. Entra is asked for `api://<id>/Tools.Use`, and its tokens, which are for one resource
+ * The forms in which a token's claims may have a scope name. Entra is asked for `api://<id>/Tools.Use`, but its tokens, which are for one resource
  * each, have `Tools.Use`.
  *
  * @see https://learn.microsoft.com/en-us/entra/identity-platform/access-token-claims-reference (2026-11)
@@ -41,7 +42,7 @@ function claimNames(name: string): readonly string[] {
   return short === undefined ? [name] : [name, short];
 }
 
-/** The name of the scope that allows this with the fewest other rights. Undefined where the issuer has none. */
+/** The issuer's scope name that grants `wanted` with the fewest other rights; undefined if it has none. */
 export function nameFor(wanted: Scope, issuer: IssuerScopes): string | undefined {
   const names = namesOf(issuer).map((name) => ({ name, meaning: meaningOf(name, issuer.scopes) }));
   const fitting = names.filter(({ meaning }) => meaning.includes(wanted) || meaning.includes("admin"));
@@ -49,7 +50,7 @@ export function nameFor(wanted: Scope, issuer: IssuerScopes): string | undefined
   return least?.name;
 }
 
-/** The names that a client asks for so that its next token allows this as well as what the one with these claims allows. Undefined as with `nameFor`. */
+/** The names to ask for so that the next token grants `wanted` in addition to the scopes of these claims; undefined as for `nameFor`. */
 export function widenedNames(wanted: Scope, issuer: IssuerScopes, claims: JsonObject = {}): readonly string[] | undefined {
   const name = nameFor(wanted, issuer);
   if (name === undefined) return undefined;
@@ -58,19 +59,19 @@ export function widenedNames(wanted: Scope, issuer: IssuerScopes, claims: JsonOb
   return [...new Set([...known, ...otherNames(given, issuer)])].filter((each) => each !== name).concat(name);
 }
 
-/** Names that mean nothing here, such as `offline_access`, without which a client would lose its refresh token. A claim of roles has no scopes. */
+/** Names that have no meaning here, such as `offline_access`, without which a client would lose its refresh token. Roles are not asked for again. */
 function otherNames(given: readonly string[], issuer: IssuerScopes): readonly string[] {
   if (!SCOPE_CLAIMS.has(issuer.scopeClaim ?? "scope")) return [];
   const known = new Set(namesOf(issuer).flatMap(claimNames));
   return given.filter((name) => !known.has(name) && SCOPE_TOKEN.test(name));
 }
 
-/** The claims of scopes: that of RFC 9068, and that of Entra and Okta. */
+/** Claims that hold scopes: that of RFC 9068, and that of Entra and Okta. */
 const SCOPE_CLAIMS: ReadonlySet<string> = new Set(["scope", "scp"]);
 
 /**
- * The names for `scopes_supported`, all of which clients ask for that are asked for none in particular: those that allow neither decisions nor
- * administration. Every name of an issuer that has no others.
+ * The names for `scopes_supported`. Clients ask for all of them unless asked for a particular scope, so names that allow decisions or administration
+ * are left out, unless the issuer has no others.
  */
 export function offeredNames(issuer: IssuerScopes): readonly string[] {
   const names = namesOf(issuer);

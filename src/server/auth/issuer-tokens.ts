@@ -1,4 +1,4 @@
-/** Bearer tokens that an issuer signs for this server, as a protected resource of OAuth 2.1: verified, never passed on. */
+/** Accepts bearer tokens that an issuer signs for this server, as a protected resource of OAuth 2.1. Tokens are verified, never passed on. */
 import { quoted } from "../../core/base/wording.ts";
 import type { JWTPayload, JWTVerifyOptions, JWTVerifyResult } from "jose";
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
@@ -15,27 +15,27 @@ import { IssuerKeys, NoIssuerKeys, requireSafe } from "./issuer-keys.ts";
 import { givenNames, meaningOf, type IssuerScopes } from "./issuer-scopes.ts";
 import { SCOPES, byHeadAlone, type Authenticator, type Principal } from "./principal.ts";
 
-/** An issuer of tokens, and the tokens of it that count. */
+/** An issuer, and which of its tokens are accepted. */
 export interface IssuerTokensOptions extends IssuerScopes {
-  /** As it is in `iss` of its tokens, to the letter. */
+  /** The exact `iss` of its tokens. */
   readonly issuer: string;
-  /** The `aud` that a token must have, or one of them: the address of this server. Tokens for others are not let in. */
+  /** The `aud` that a token must have, or several of which it must have one: the address of this server. Tokens for other servers are refused. */
   readonly audience: string | readonly string[];
-  /** Signatures that are taken: asymmetric ones, whose keys the issuer publishes. @default RS256, PS256, ES256, EdDSA and Ed25519 */
+  /** Accepted signature algorithms: asymmetric ones, whose keys the issuer publishes. @default RS256, PS256, ES256, EdDSA and Ed25519 */
   readonly algorithms?: readonly string[];
-  /** Where its keys are. @default what the metadata of the issuer says */
+  /** The address of the keys. @default that of the issuer's metadata */
   readonly jwksUrl?: string;
   /** The `typ` that a token must have, such as `at+jwt`. @default `at+jwt` or `JWT` */
   readonly tokenType?: string;
-  /** How far the clocks may be apart, in seconds. @default 30 */
+  /** Maximum difference of the clocks, in seconds. @default 30 */
   readonly clockToleranceSeconds?: number;
 }
 
-/** The clock by which tokens expire, and how an issuer is reached. */
+/** The clock by which tokens expire, the log, and how the issuer is reached. */
 export interface IssuerTokensPorts {
   readonly clock: Clock;
   readonly log: Log;
-  /** Fetches the keys. Guard it: the issuer says where they are. */
+  /** Fetches the keys. Use a guarded `fetch`: the issuer chooses the addresses. */
   readonly fetch: typeof fetch;
 }
 
@@ -50,7 +50,7 @@ const OPTIONS: OptionNames<IssuerTokensOptions> = {
   clockToleranceSeconds: true,
 };
 const DEFAULT_ALGORITHMS: readonly string[] = ["RS256", "PS256", "ES256", "EdDSA", "Ed25519"];
-/** A symmetric one could be signed with what the issuer publishes. */
+/** Asymmetric algorithms only: a symmetric signature could be forged with the public keys. */
 const ALGORITHM = /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/u;
 const TOKEN_TYPES: readonly string[] = ["at+jwt", "application/at+jwt", "jwt"];
 const DEFAULT_TOLERANCE_SECONDS = 30;
@@ -58,15 +58,15 @@ const DEFAULT_TOLERANCE_SECONDS = 30;
 type Jose = typeof import("jose");
 
 /**
- * Knows the sender of requests with a token of the issuer. Needs the package `jose`, which is loaded at once so that a missing one is
- * found before the first request.
+ * Makes an authenticator for requests with a token of the issuer. Needs the package `jose`, which is loaded at once so that a missing one is found
+ * before the first request.
  *
- * A token counts when its signature is right by a published key and an allowed algorithm, it is meant for this audience, it has begun and
- * not expired, and says whom it is for (`sub`). While the key of a token is not known and the issuer cannot be asked for it, the token is neither let in nor refused: the authenticator
- * rejects with `unavailable`.
+ * A token is accepted if a published key and an allowed algorithm verify its signature, it is meant for this audience, it has begun and not expired,
+ * and it has a subject (`sub`). While the key of a token is unknown and the issuer cannot be asked for it, the token is neither accepted nor refused:
+ * the authenticator rejects with `unavailable`.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9068#section-4 and https://modelcontextprotocol.io/specification/draft/basic/authorization
- * @throws ToolError `invalid_argument`; `unavailable` where `jose` is not installed. By rejecting
+ * @throws ToolError `invalid_argument`; `unavailable` if `jose` is not installed; as a rejection
  */
 export async function issuerTokens(options: IssuerTokensOptions, ports: IssuerTokensPorts): Promise<Authenticator> {
   checkOptions(options);
@@ -108,7 +108,7 @@ class IssuerTokens implements Authenticator {
 
   async authenticateHead(head: RequestHead): Promise<Principal | undefined> {
     const token = bearerToken(head);
-    // Other kinds of credentials are for other authenticators: three parts, or it is none of these.
+    // a JWT has three parts; other credentials are for other authenticators
     if (token === undefined || token.split(".").length !== 3) return undefined;
     try {
       return this.#principalOf(await this.#verify(token));
@@ -128,7 +128,7 @@ class IssuerTokens implements Authenticator {
       clockToleranceSeconds = DEFAULT_TOLERANCE_SECONDS,
     } = this.#options;
     const { jose, keys, clock } = this.#parts;
-    // This issuer is not asked for its keys, nor waited for, where the token is another's.
+    // checked first, so that this issuer's keys are not fetched for a token of another issuer
     if (jose.decodeJwt(token).iss !== issuer) throw new jose.errors.JWTInvalid("The token is of another issuer.");
     const wanted: JWTVerifyOptions = {
       issuer,
@@ -162,7 +162,7 @@ class IssuerTokens implements Authenticator {
     return Object.freeze({ id, name: String(name), scopes, claims, expiresAt });
   }
 
-  /** An issuer that cannot be reached is the operator's business, once in a while; a wrong token is not. */
+  /** Logs once in a while that the issuer cannot be reached, for the operator. Wrong tokens are not logged. */
   #note(thrown: unknown): void {
     const { jose, clock, log } = this.#parts;
     if (thrown instanceof jose.errors.JOSEError || clock.now() - this.#saidAt < LOG_EVERY_MS) return;
@@ -172,7 +172,7 @@ class IssuerTokens implements Authenticator {
   }
 }
 
-/** A token that does not name its key, of an issuer that has published several which fit. @throws what jose says. By rejecting */
+/** Verifies a token that names no key with each of the issuer's keys that fit. @throws the error of jose, as a rejection */
 async function verifyWithAny(
   candidates: InstanceType<Jose["errors"]["JWKSMultipleMatchingKeys"]>,
   token: string,
@@ -189,7 +189,7 @@ async function verifyWithAny(
   throw new jose.errors.JWSSignatureVerificationFailed();
 }
 
-/** As long as an id in an event may be. */
+/** Maximum length of a principal's id, equal to that of an id in an event. */
 const MAX_ID_LENGTH = 1_024;
 const LOG_EVERY_MS = 60_000;
 

@@ -1,13 +1,13 @@
-/** Keeps the calls of sessions that the server has made for itself, before these are removed with their logs. */
+/** Copies the calls of the server's own sessions to the audit before the sessions are removed with their logs. */
 import type { AuditedCall } from "../../core/access-store.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { Store } from "../../core/store.ts";
 import { entriesOf } from "./audit.ts";
 import { MAX_KEPT } from "./call-log.ts";
 
-/** Resolves when the audit has them without the session. By rejecting where the store does not take them: the session is to stay then. */
+/** Resolves when the audit has the calls. Rejects if the store does not take them; the session must then be kept. */
 export async function keepCallsOf(store: Store, { sessionId, via }: Required<Pick<AuditedCall, "sessionId" | "via">>): Promise<void> {
-  const entries = await entriesOf(store, { sessionId }, () => {}); // what is damaged is removed as well
+  const entries = await entriesOf(store, { sessionId }, () => {}); // damaged parts are removed as well
   const approvers = new Map<string | undefined, string>();
   for (const entry of entries)
     if (entry.type === "approval-answer" && entry.status === "allowed" && entry.principal !== undefined)

@@ -1,4 +1,4 @@
-/** The keys of a server: made once, kept as hashes, and known by what requests bring. */
+/** The API keys of a server, stored as hashes, and the authenticator that accepts them. */
 // oxlint-disable-next-line no-restricted-imports -- a secret that the program's own ports could foresee would be none
 import { randomBytes } from "node:crypto";
 import { quoted } from "../../core/base/wording.ts";
@@ -19,58 +19,58 @@ import { bearerToken } from "./credentials.ts";
 import { hashOf, isSameSecret } from "../../net/secret.ts";
 import { SCOPES, byHeadAlone, hasScope, type Authenticator, type Principal, type Scope } from "./principal.ts";
 
-/** A key that is to be made. */
+/** Options of a new key. */
 export interface NewKey {
-  /** For people: in lists and the audit. */
+  /** A name for people, shown in lists and the audit. */
   readonly name: string;
-  /** One at least. */
+  /** At least one. */
   readonly scopes: readonly Scope[];
-  /** Patterns over qualified names: the tools that it may see and call. @default all that the rules of the server allow */
+  /** Patterns over qualified names: the tools that the key may see and call. @default all that the rules of the server allow */
   readonly allow?: readonly string[];
-  /** Wins over `allow`. */
+  /** Patterns over qualified names that are denied; takes precedence over `allow`. @default none */
   readonly deny?: readonly string[];
-  /** How long it is valid, in milliseconds. @default for good */
+  /** How long the key is valid, in milliseconds. @default without end */
   readonly ttlMs?: number;
-  /** The id of the principal that makes it. */
+  /** The id of the principal that makes the key. */
   readonly createdBy?: string;
 }
 
-/** A key of one session. */
+/** Options of a new key for one session. */
 export interface NewSessionKey extends Omit<NewKey, "ttlMs"> {
   readonly sessionId: string;
-  /** How long it is valid, in milliseconds, up to a day. @default 900_000 */
+  /** How long the key is valid, in milliseconds, at most a day. @default 900_000 */
   readonly ttlMs?: number;
 }
 
-/** A key of one session that a principal makes for another. */
+/** Options of a session key that a principal makes for another. */
 export interface DelegatedSessionKey {
   readonly name: string;
   readonly sessionId: string;
-  /** Of those that the maker has; never `admin`. */
+  /** Some of the scopes of its maker; never `admin`. */
   readonly scopes: readonly Scope[];
   readonly allow?: readonly string[];
   readonly deny?: readonly string[];
-  /** Up to a day, and no longer than the credentials of the maker are valid. @default 900_000 */
+  /** In milliseconds, at most a day; ends no later than the maker's credentials. @default 900_000 */
   readonly ttlMs?: number;
 }
 
 /** A key that was made. */
 export interface IssuedKey {
-  /** The whole of it, which is shown here and never again. */
+  /** The complete key, which is returned only here. */
   readonly key: string;
   readonly stored: StoredKey;
 }
 
-/** The clock that keys expire by, and for how long what is known of them holds. */
+/** Options of `Keys`. */
 export interface KeysOptions {
   readonly clock: Clock;
-  /** For so long, in milliseconds, what the store said of a key is taken for true: another process may have revoked it. @default 1_000 */
+  /** How long a key that was read from the store is trusted, in milliseconds; another process may revoke it meanwhile. @default 1_000 */
   readonly cacheMs?: number;
 }
 
-/** `haft_`, the id in hex, and the secret. */
+/** Matches `haft_`, the id in hex, and the secret. */
 const KEY = /^haft_([0-9a-f]{16})_([\w-]{43})$/u;
-/** The id of the principal of a key. */
+/** Matches the id of a key's principal. */
 const PRINCIPAL_ID = /^(?:key|session):([0-9a-f]{16})$/u;
 const ID_BYTES = 8;
 const SECRET_BYTES = 32;
@@ -78,22 +78,22 @@ const SALT_BYTES = 16;
 const MINUTE_MS = 60_000;
 const DEFAULT_SESSION_TTL_MS = 15 * MINUTE_MS;
 const MAX_SESSION_TTL_MS = 1_440 * MINUTE_MS;
-/** Keys that are remembered; when there are more, all are looked up again. */
+/** Maximum number of cached keys; when it is reached, the cache is cleared. */
 const MAX_KNOWN = 10_000;
 
 const NEW_KEY: OptionNames<NewKey> = { name: true, scopes: true, allow: true, deny: true, ttlMs: true, createdBy: true };
 
 interface KnownKey {
   readonly principal: Principal;
-  /** On the clock. */
+  /** When the entry expires, on the monotonic clock. */
   readonly until: number;
   readonly expiresAt: number;
 }
 
 /**
- * The keys of a store, and the authenticator that knows them.
+ * The keys of a store, and the authenticator that accepts them.
  *
- * A key is 32 random bytes: nothing guesses them, so one round of salted SHA-256 keeps them at rest, and a request costs microseconds.
+ * A secret is 32 random bytes, which cannot be guessed, so one round of salted SHA-256 protects it at rest and a request costs microseconds.
  */
 export class Keys implements Authenticator {
   static {
@@ -103,7 +103,7 @@ export class Keys implements Authenticator {
   readonly #access: AccessStore;
   readonly #clock: Clock;
   readonly #cacheMs: number;
-  /** By the hash of the whole key, which a thief of memory could not send. */
+  /** Cached keys by the hash of the whole key, so that a memory dump holds no usable key. */
   readonly #known = new Map<string, KnownKey>();
 
   constructor(access: AccessStore, { clock, cacheMs = 1_000 }: KeysOptions) {
@@ -112,23 +112,23 @@ export class Keys implements Authenticator {
     this.#cacheMs = cacheMs;
   }
 
-  /** @throws ToolError `invalid_argument`. By rejecting */
+  /** Makes a key. @throws ToolError `invalid_argument`, as a rejection */
   async add(key: NewKey): Promise<IssuedKey> {
     checkKnownKeys(key, NEW_KEY, "a new key");
     checkTtl(key.ttlMs, COUNT.max);
     return this.#add(key, key.ttlMs, {});
   }
 
-  /** Makes a key that is good for one session, such as for the page that shows it. @throws ToolError `invalid_argument`. By rejecting */
+  /** Makes a key for one session, such as for the page that shows it. @throws ToolError `invalid_argument`, as a rejection */
   async addSessionKey(key: NewSessionKey): Promise<IssuedKey> {
     checkKnownKeys(key, { ...NEW_KEY, sessionId: true }, "a new session key");
     return this.#addSessionKey(key);
   }
 
   /**
-   * Makes a session key out of the rights of a principal. It has no scope and no tool that its maker has not, and ends with the maker's key.
+   * Makes a session key from the rights of a principal. It has no scope and no tool that its maker lacks, and ends with the maker's key.
    *
-   * @throws ToolError `permission_denied` for a scope that the maker lacks, and where the maker is a session key; `invalid_argument`. By rejecting
+   * @throws ToolError `permission_denied` for a scope that the maker lacks, and if the maker is a session key; `invalid_argument`; as a rejection
    */
   async delegate(key: DelegatedSessionKey, maker: Principal): Promise<IssuedKey> {
     if (maker.sessionId !== undefined)
@@ -177,16 +177,16 @@ export class Keys implements Authenticator {
     return { key: `haft_${id}_${secret}`, stored };
   }
 
-  /** The newest first, without what they are known by. */
+  /** Lists keys, newest first, without hash and salt. */
   async list(query: KeyQuery = {}): Promise<readonly Omit<StoredKey, "hash" | "salt">[]> {
     return (await this.#access.keys(query)).map(({ hash: _hash, salt: _salt, ...key }) => key);
   }
 
   /**
-   * Ends a key for good: here with the next request, in other processes within a second.
+   * Revokes a key: in this process from the next request on, in other processes within a second.
    *
-   * @returns whether it had not been revoked before
-   * @throws ToolError `not_found`. By rejecting
+   * @returns false if it had been revoked before
+   * @throws ToolError `not_found`, as a rejection
    */
   async revoke(id: string): Promise<boolean> {
     checkText(id, "revoke() of keys", "the id of a key");
@@ -199,7 +199,7 @@ export class Keys implements Authenticator {
     });
   }
 
-  /** Ends a key of a session for the principal that made it, or for an admin. @throws ToolError `not_found`. By rejecting */
+  /** Revokes a session key for the principal that made it, or for an admin. @throws ToolError `not_found`, as a rejection */
   async revokeSessionKey({ id, sessionId }: { readonly id: string; readonly sessionId: string }, by: Principal): Promise<void> {
     const key = await this.#access.key(id);
     if (key === undefined || key.sessionId !== sessionId || !(key.createdBy === by.id || hasScope(by, "admin")))
@@ -207,7 +207,7 @@ export class Keys implements Authenticator {
     await this.revoke(id);
   }
 
-  /** Ends the keys of a session that was removed: the next session of its id is another one. */
+  /** Revokes the keys of a removed session: a later session of the same id is a different one. */
   async revokeOf(sessionId: string): Promise<void> {
     const keys = await this.#access.keys({ sessionId, limit: Number.MAX_SAFE_INTEGER });
     for (const { id } of keys) await this.#access.revokeKey({ id, at: this.#clock.wallTime() });
@@ -243,7 +243,7 @@ export class Keys implements Authenticator {
     return key !== undefined && key.revokedAt === undefined && (await this.#makerHolds(key));
   }
 
-  /** Whether the key that made a session key still holds. The credentials of other makers are not looked up: their session keys end by time. */
+  /** Whether the key that made a session key is still valid. Credentials of other makers are not looked up: their session keys just expire. */
   async #makerHolds({ maker, createdBy = "" }: StoredKey): Promise<boolean> {
     const [, makerId] = maker === undefined ? [] : (PRINCIPAL_ID.exec(createdBy) ?? []);
     if (makerId === undefined) return true;

@@ -1,24 +1,24 @@
-/** Writes down which requests were refused, no faster than a store should be asked to. */
+/** Records refused requests in the store, at a limited rate. */
 import type { AccessStore, RefusedRequest } from "../../core/access-store.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { describeThrown } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import type { RequestHead } from "../http/request-head.ts";
 
-/** A refusal, as the server knows it. */
+/** A refused request. */
 export interface Refusal {
   readonly request: RequestHead;
   readonly status: number;
   readonly reason: string;
-  /** The id of the principal, where one was found. */
+  /** The id of the principal, if there is one. */
   readonly principal?: string | undefined;
   /** The address of the client. */
   readonly from?: string | undefined;
-  /** The tools that it was to call, where they are known. */
+  /** The tools that the request was to call, if known. */
   readonly toolNames?: readonly string[] | undefined;
 }
 
-/** So many a second are kept; the others are counted. */
+/** Maximum number of refusals kept per second; further ones are only counted. */
 const MAX_PER_SECOND = 50;
 const MAX_PATH = 256;
 const MAX_NAMES = 20;
@@ -38,7 +38,7 @@ export class RefusalLog {
     this.#ports = ports;
   }
 
-  /** Synchronous: the client is answered at once. Path and method are kept, but neither query nor headers. */
+  /** Records a refusal synchronously, so that the response is not delayed. Keeps path and method, but neither query nor headers. */
   note({ request, status, reason, principal, from, toolNames: named }: Refusal): void {
     const { clock } = this.#ports;
     const now = clock.now();
@@ -65,7 +65,7 @@ export class RefusalLog {
     this.#writing ??= this.#write();
   }
 
-  /** Resolves when all of them are in the store. */
+  /** Resolves when all refusals are in the store. */
   async settled(): Promise<void> {
     await this.#writing;
   }

@@ -1,4 +1,4 @@
-/** How a server lets requests in: the authenticators, the rules for tools, the challenges, and the list of what was refused. */
+/** Decides which requests a server accepts: authenticators, rules for tools, challenges, and the log of refusals. */
 import type { AccessStore } from "../../core/access-store.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
@@ -19,30 +19,30 @@ import type { HeadRequest, RequestHead } from "../http/request-head.ts";
 import { firstOf, hasScope, looksAtHeadAlone, senderOf, type Authenticator, type Principal, type Scope } from "./principal.ts";
 import { RefusalLog, type Refusal } from "./refusal-log.ts";
 
-/** An issuer of tokens, and the private addresses where its keys may be. */
+/** An issuer of tokens, and private addresses from which its keys may be fetched. */
 export interface IssuerOptions extends Omit<IssuerTokensOptions, "audience"> {
   /** @default `resource` of the server */
   readonly audience?: string | readonly string[];
-  /** Hosts and networks besides public ones that its keys may be fetched from. @default none */
+  /** Hosts and networks with private addresses that its keys may be fetched from. @default none */
   readonly allowPrivate?: readonly string[];
 }
 
-/** The senders that are let in, and the rules of each. */
+/** Options of `openServerAccess`. */
 export interface ServerAccessOptions {
-  /** Where its keys are, and what it refused is kept. Without it there are neither. */
+  /** The store of keys and refusals. Without it there are no keys, and refusals are not kept. */
   readonly access?: AccessStore | undefined;
   readonly issuers?: readonly IssuerOptions[];
-  /** Asked before keys and issuers, such as `staticToken`. */
+  /** Authenticators that are called before keys and issuers, such as `staticToken`. */
   readonly others?: readonly Authenticator[];
   /** @default every principal may use all tools of the runtime */
   readonly rules?: readonly AccessRule[];
-  /** The address of the server as its clients know it. Needed where an issuer gives tokens. */
+  /** The address of the server as its clients know it. Needed if there are issuers. */
   readonly resource?: string;
 }
 
 const OPTIONS: OptionNames<ServerAccessOptions> = { access: true, issuers: "array", others: "array", rules: "array", resource: true };
 
-/** The answer to a request that is not let in, or may not do this. */
+/** The response to a request that is not accepted, or lacks a scope. */
 export interface Denial {
   readonly status: 401 | 403;
   readonly reason: string;
@@ -52,12 +52,15 @@ export interface Denial {
   readonly principal?: Principal;
 }
 
-/** The sender of a request, or why it is denied. */
+/** The sender of a request, or why the request is denied. */
 export type Admission =
   | { readonly principal: Principal; readonly denial?: undefined }
   | { readonly denial: Denial; readonly principal?: undefined };
 
-/** @throws ToolError `invalid_argument`; `unavailable` where an issuer needs a package that is not installed. By rejecting */
+/**
+ * Opens the access of a server.
+ * @throws ToolError `invalid_argument`; `unavailable` if an issuer needs a package that is not installed; as a rejection
+ */
 export async function openServerAccess(
   options: ServerAccessOptions,
   ports: { readonly clock: Clock; readonly log: Log },
@@ -116,12 +119,12 @@ export class ServerAccess implements Authenticator {
     return this.#authenticator.authenticate(request);
   }
 
-  /** @internal Whether requests need no more than a head for their senders to be found. */
+  /** @internal Whether senders are found by the head of a request alone. */
   get looksAtHeadAlone(): boolean {
     return looksAtHeadAlone(this.#authenticator);
   }
 
-  /** @internal As `authenticate`, of a request that may be no `Request` yet. */
+  /** @internal Like `authenticate`, also for the head of a request. */
   sender(request: Request | HeadRequest): Promise<Principal | undefined> {
     return senderOf(this.#authenticator, request);
   }
@@ -130,17 +133,20 @@ export class ServerAccess implements Authenticator {
     return (await this.#authenticator.isValid?.(principal)) ?? true;
   }
 
-  /** Calls `end` once when the credentials of a principal have ended. The returned function stops that. */
+  /** Calls `end` once when the credentials of a principal have ended. Returns a function that stops watching. */
   watch(principal: Principal, end: () => void): () => void {
     return this.#watch.watch(principal, end);
   }
 
-  /** Finds the sender of a request and whether it has the scope. Keeps the refusal where it has not. @throws ToolError `unavailable` where that cannot be known now. By rejecting */
+  /**
+   * Finds the sender of a request and checks its scope; records a denial.
+   * @throws ToolError `unavailable` if the credentials cannot be checked now, as a rejection
+   */
   admit(request: Request, { scope, from }: { readonly scope: Scope; readonly from?: string }): Promise<Admission> {
     return this.admitHead(request, { scope, ...omitUndefined({ from }) });
   }
 
-  /** @internal As `admit`, of a request that may be no `Request` yet. */
+  /** @internal Like `admit`, also for the head of a request. */
   async admitHead(
     request: Request | HeadRequest,
     { scope, from }: { readonly scope: Scope | undefined; readonly from?: string },
@@ -152,18 +158,21 @@ export class ServerAccess implements Authenticator {
     return { denial };
   }
 
-  /** Makes a session key out of the rights of a principal. @throws ToolError `unavailable` without a store of keys; as `Keys.delegate`. By rejecting */
+  /**
+   * Makes a session key from the rights of a principal.
+   * @throws ToolError `unavailable` without a store of keys; as `Keys.delegate`; as a rejection
+   */
   delegate(key: DelegatedSessionKey, maker: Principal): Promise<IssuedKey> {
     const claims = maker.claims === undefined ? {} : { claims: this.#rules.usedClaims(maker.claims) };
     return this.#ownKeys().delegate(key, { ...maker, ...claims });
   }
 
-  /** Ends a key of a session for the principal that made it, or for an admin. @throws ToolError `not_found`, `unavailable`. By rejecting */
+  /** Revokes a session key for the principal that made it, or for an admin. @throws ToolError `not_found`, `unavailable`, as a rejection */
   async revokeSessionKey(key: { readonly id: string; readonly sessionId: string }, by: Principal): Promise<void> {
     await this.#ownKeys().revokeSessionKey(key, by);
   }
 
-  /** Ends the keys of a session that was removed. */
+  /** Revokes the keys of a removed session. */
   async revokeKeysOf(sessionId: string): Promise<void> {
     await this.#keys?.revokeOf(sessionId);
   }
@@ -175,18 +184,18 @@ export class ServerAccess implements Authenticator {
     });
   }
 
-  /** The tools that a principal sees in lists and may call; undefined = all that the runtime offers. */
+  /** The tools that a principal sees in lists and may call; undefined for all that the runtime offers. */
   visibilityOf(principal: Principal): Visibility | undefined {
     return this.#rules.visibilityOf(principal);
   }
 
-  /** The options of every call that is made for a principal: its id in events, itself in `context.data`, and the tools it may use. */
+  /** The options of every call for a principal: its id in events, the principal in `context.data`, and the tools it may use. */
   callOptions(principal: Principal): Pick<ExecuteOptions, "principal" | "data" | "allow"> {
     const allow = this.visibilityOf(principal);
     return { principal: principal.id, data: { principal }, ...(allow === undefined ? {} : { allow }) };
   }
 
-  /** The metadata document of RFC 9728, which is open to everybody; undefined for every other request. */
+  /** The metadata document of RFC 9728, which needs no credentials; undefined for every other request. */
   metadataResponse(request: Request): Response | undefined {
     const { resource, issuers = [] } = this.#options;
     if (this.#metadataUrl === undefined || resource === undefined || request.method !== "GET") return undefined;
@@ -196,7 +205,7 @@ export class ServerAccess implements Authenticator {
     return Response.json(document, { headers: { "cache-control": "max-age=3600", "access-control-allow-origin": "*" } });
   }
 
-  /** Keeps a request that was refused for another reason, such as its origin or too many of them. */
+  /** Records a request that was refused for another reason, such as its origin or a rate limit. */
   noteRefusal(refusal: Refusal): void {
     this.#refusals?.note({ ...refusal, from: refusal.from ?? addressOf(refusal.request) });
   }
@@ -236,20 +245,20 @@ export class ServerAccess implements Authenticator {
     };
   }
 
-  /** The scope that a request without a token is to ask an issuer for. Undefined where the issuers have different names for it. */
+  /** The scope that a request without a token should ask an issuer for; undefined if the issuers have different names for it. */
   #commonName(scope: Scope): string | undefined {
     const names = new Set(this.#options.issuers?.map((issuer) => nameFor(scope, issuer)));
     return names.size === 1 ? [...names][0] : undefined;
   }
 
-  /** By the names that the issuer of its token has for them. */
+  /** The scopes to ask for, by the names of the issuer of the principal's token. */
   #scopeNames({ id, claims }: Principal, scope: Scope): string | undefined {
     const issuer = this.#options.issuers?.find((one) => id.startsWith(`token:${one.issuer}#`));
     return issuer === undefined ? scope : widenedNames(scope, issuer, claims)?.join(" ");
   }
 }
 
-/** The ways in which clients write the address of a server: those that read it as a URL put a slash behind a host. */
+/** The ways in which clients write the address of a server: those that parse it as a URL add a slash to a bare host. */
 function audiencesOf(resource: string): readonly string[] {
   if (!URL.canParse(resource)) return [resource];
   const { href, origin } = new URL(resource);

@@ -1,4 +1,4 @@
-/** One secret that all clients share, for a server of one person. */
+/** Authenticates by one secret that all clients share, for a server of one person. */
 import { ToolError } from "../../core/error.ts";
 import { checkText } from "../../core/check-argument.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
@@ -7,9 +7,9 @@ import { secretCheck } from "../../net/secret.ts";
 import type { RequestHead } from "../http/request-head.ts";
 import { SCOPES, byHeadAlone, type Authenticator, type Principal, type Scope } from "./principal.ts";
 
-/** The name of the sender of one fixed token, and its scopes. */
+/** Options of `staticToken`. */
 export interface StaticTokenOptions {
-  /** 16 characters at least. */
+  /** The secret, of at least 16 characters. */
   readonly token: string;
   /** @default "local" */
   readonly id?: string;
@@ -19,7 +19,7 @@ export interface StaticTokenOptions {
 
 const LEAST_LENGTH = 16;
 
-/** Knows the sender of requests that bring the secret as their bearer token. @throws ToolError `invalid_argument` */
+/** Makes an authenticator for requests with the secret as their bearer token. @throws ToolError `invalid_argument` */
 export function staticToken(options: StaticTokenOptions): Authenticator {
   checkKnownKeys(options, { token: "string", id: "string", scopes: "strings" }, "staticToken()");
   checkText(options.token, "staticToken({ token })", "a secret");

@@ -1,4 +1,4 @@
-/** A stream that ends with the credentials of its reader. */
+/** A stream that ends when its reader's credentials end. */
 import type { CredentialWatch } from "./credential-watch.ts";
 import type { Principal } from "./principal.ts";
 
@@ -28,7 +28,7 @@ export function watchedStream(
       unwatch = access.watch(principal, () => {
         if (!finish()) return;
         controller.close();
-        void reader.cancel().catch(() => {}); // it has ended already
+        void reader.cancel().catch(() => {}); // the source may have failed; its reader is done with it
       });
     },
     async pull(controller) {

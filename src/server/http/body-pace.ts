@@ -1,15 +1,15 @@
-/** How long the rest of a body is waited for: slow clients must not add up, and long bodies may take long. */
+/** Limits how long the server waits for a body: slow clients must not accumulate, but long bodies may take long. */
 import type { Clock } from "../../core/ports.ts";
 import { HttpError } from "./http-error.ts";
 
-/** So long may a client send nothing in all. Bytes that come give time back, at this rate. */
+/** The total time that a client may spend sending nothing. Received bytes give time back, at LEAST_BYTES_PER_MS. */
 const MOST_MS = 30_000;
 const LEAST_BYTES_PER_MS = 4;
 
 export class BodyPace {
   readonly #clock: Clock;
   #leftMs = MOST_MS;
-  /** Since when the client is waited for. */
+  /** When the current wait for the client began. */
   #since = 0;
   #cancel: (() => void) | undefined;
 
@@ -17,20 +17,20 @@ export class BodyPace {
     this.#clock = clock;
   }
 
-  /** Begins to wait for the client. @param late called with HttpError 408 when it is too slow, unless `rest` comes first */
+  /** Begins to wait for the client. @param late called with HttpError 408 if it is too slow, unless `rest` is called first */
   wait(late: (error: HttpError) => void): void {
     this.#since = this.#clock.now();
     this.#arm(late);
   }
 
-  /** Counts bytes that have come. */
+  /** Counts received bytes. */
   came(bytes: number): void {
     const now = this.#clock.now();
     this.#leftMs = Math.min(MOST_MS, this.#leftMs - (now - this.#since) + bytes / LEAST_BYTES_PER_MS);
     this.#since = now;
   }
 
-  /** Waits no more: all has come, or the server is not ready for more. */
+  /** Stops waiting: the body is complete, or the server does not want more yet. */
   rest(): void {
     this.came(0);
     this.#cancel?.();

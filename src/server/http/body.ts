@@ -1,14 +1,17 @@
-/** Reads a request's body, no further than it may be long. */
+/** Reads the body of a request, up to a maximum length. */
 import { ToolError } from "../../core/error.ts";
 import { Pieces } from "../../net/pieces.ts";
 
 /**
- * How the JSON of clients is read. The message around an input may take a few levels more than the input itself. An object with more than 1,000
- * keys costs many times as much for each as a small one: 100,000 of them would keep the event loop for a third of a second.
+ * Limits for the JSON of clients. The message around an input may have a few levels more than the input itself. A key of an object with more than
+ * 1,000 keys costs many times as much as a key of a small one: 100,000 of them would block the event loop for a third of a second.
  */
 export const CLIENT_JSON = { maxDepth: 80, maxWideKeys: 20_000 } as const;
 
-/** Its text; undefined when it is longer. Bytes beyond the limit are not read. @throws ToolError `cancelled` when the client goes before its end; HttpError 408 when it is too slow. By rejecting */
+/**
+ * Returns the body as text; undefined if it is longer than `maxBytes`, and then stops reading.
+ * @throws ToolError `cancelled` if the client disconnects first; HttpError 408 if it is too slow; as a rejection
+ */
 export async function readBody({ headers, body }: Request, maxBytes: number): Promise<string | undefined> {
   const declared = headers.get("content-length");
   if (declared !== null && !(Number(declared) <= maxBytes)) return undefined;
@@ -18,7 +21,7 @@ export async function readBody({ headers, body }: Request, maxBytes: number): Pr
   const reader = body.getReader();
   for (;;) {
     const { done, value } = await reader.read().catch((cause: unknown) => {
-      throw cause instanceof ToolError ? cause : clientGone(cause); // a body breaks off for no other reason
+      throw cause instanceof ToolError ? cause : clientGone(cause); // a body fails for no other reason
     });
     if (done) return new TextDecoder("utf-8").decode(pieces.whole());
     length += value.byteLength;
@@ -27,7 +30,7 @@ export async function readBody({ headers, body }: Request, maxBytes: number): Pr
   }
 }
 
-/** Why a request is not answered whose client did not wait. */
+/** The error of a request whose client disconnected. */
 export function clientGone(cause?: unknown): ToolError {
   return new ToolError("cancelled", "The client has gone.", { outcome: "not_started", cause });
 }

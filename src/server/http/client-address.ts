@@ -1,4 +1,4 @@
-/** The addresses of clients, as a port has seen them: a `Request` of the platform has no place for one. */
+/** The addresses of clients, as a port has seen them: the platform's `Request` has no field for one. */
 import type { RequestHead } from "./request-head.ts";
 
 const ADDRESSES = new WeakMap<RequestHead, string>();
@@ -8,7 +8,7 @@ export function keepAddress(request: Request, address: string | undefined): Requ
   return request;
 }
 
-/** Undefined for a request that came to no port of this server. */
+/** The client's address; undefined for a request that did not arrive on a port of this server. */
 export function addressOf(request: RequestHead): string | undefined {
   return request.from ?? ADDRESSES.get(request);
 }

@@ -1,4 +1,4 @@
-/** Answers the usual requests with Node's own objects: a `Request` and a `Response` of the platform cost more than most calls. */
+/** Answers common requests with Node's own objects: the platform's `Request` and `Response` cost more than most calls. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../core/ports.ts";
 import { bytesOf, requestOf, targetOf } from "./node-request.ts";
@@ -7,39 +7,42 @@ import type { WholeAnswer } from "./whole-answer.ts";
 import { endEarly, hasCome } from "./end-early.ts";
 import { writeResponse } from "./write-response.ts";
 
-/** A request that may be answered without a `Request`. */
+/** A request that can be answered without a `Request`. */
 export interface DirectRequest extends HeadRequest {
-  /** Aborts when the client has gone, or with `cancel`. */
+  /** Aborts when the client has disconnected, or by `cancel`. */
   readonly signal: AbortSignal;
   cancel(): void;
-  /** With its body, which is then read from it alone where nothing has read it. */
+  /** The `Request` with its body: the text if it was read, otherwise the unread body. */
   whole(): Request;
 }
 
-/** Writes one answer. What is written after its end, or when the client has gone, is dropped. */
+/** Writes one response. Writes after its end, or after the client has disconnected, are dropped. */
 export interface DirectReply {
-  /** All of the answer. */
+  /** Writes the whole response. */
   json(status: number, text: string): void;
-  /** Opens an event stream without an event, where none is open. */
+  /** Opens an event stream without an event, if none is open. */
   open(): void;
-  /** Opens an event stream with the first event. */
+  /** Writes an event; opens the stream if none is open. */
   event(text: string): void;
-  /** As `event`, for news that the next ones replace: while the client does not read, the latest is kept for it and no other. Returns whether they are sent now. */
+  /**
+   * Like `event`, for a notification that the next one replaces: while the client does not read, only the latest is kept. Returns whether it was
+   * written now.
+   */
   news(text: string): boolean;
-  /** Ends an event stream; without one, an answer of this status that has no body. */
+  /** Ends the event stream; if none is open, writes a response with this status and no body. */
   end(status: number): void;
 }
 
-/** The same for any answer. */
+/** A reply that also takes other kinds of responses. */
 export interface WholeReply extends DirectReply {
   whole(answer: WholeAnswer): void;
   response(response: Response, gone: AbortSignal): Promise<void>;
 }
 
 /**
- * Answers one request. Resolves to false, with nothing written, for one that is to be answered in the usual way.
+ * Answers one request. Resolves to false, with nothing written, if the request must take the regular path.
  *
- * @param read the whole body as text, to be asked for once the caller is known; undefined when the client has gone before its end
+ * @param read returns the whole body as text, to be called once the caller is known; undefined if the client disconnects first
  */
 export type DirectAnswer<Reply = WholeReply> = (
   request: DirectRequest,
@@ -48,18 +51,21 @@ export type DirectAnswer<Reply = WholeReply> = (
 ) => Promise<boolean>;
 
 export interface DirectHandler<Reply = WholeReply> {
-  /** Those of every answer. @default none */
+  /** Headers of every response. @default none */
   readonly headers?: Readonly<Record<string, string>>;
-  /** The answer to a request with this head; undefined where it has none. The body has a declared length, or there is none, and is not read yet. */
+  /**
+   * Returns the function that answers requests with this head; undefined if there is none. The body, if any, has a declared length and is not read
+   * yet.
+   */
   take(head: RequestHead): DirectAnswer<Reply> | undefined;
 }
 
-/** A request of Node's. The signal is made when it is asked for first. */
+/** A request of Node. Its signal is made when it is first used. */
 export class NodeRequest implements HeadRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: HeaderReader;
-  /** Of its body, once that has been read. */
+  /** The body as text, once it has been read. */
   text: string | undefined;
   readonly #incoming: IncomingMessage;
   readonly #clock: Clock;
@@ -91,7 +97,7 @@ export class NodeRequest implements HeadRequest {
     this.#gone?.abort(GONE);
   }
 
-  /** The whole body as text; undefined when the client has gone before its end. @throws HttpError 408 for a client that is too slow. By rejecting */
+  /** Reads the whole body as text; undefined if the client disconnects first. @throws HttpError 408 if the client is too slow, as a rejection */
   async read(): Promise<string | undefined> {
     const bytes = await bytesOf(this.#incoming, this.#clock);
     this.text = bytes === undefined ? undefined : UTF8.decode(bytes);
@@ -109,7 +115,7 @@ export class NodeRequest implements HeadRequest {
 
 const UTF8 = new TextDecoder("utf-8");
 
-/** Made once: a new one with each answer costs as much as the answer. */
+/** Made once: a new exception per response would cost as much as the response. */
 export const GONE = new DOMException("The connection is closed.", "AbortError");
 
 function readerOf({ headers }: IncomingMessage): HeaderReader {
@@ -121,9 +127,12 @@ function readerOf({ headers }: IncomingMessage): HeaderReader {
   };
 }
 
-/** With so many bytes unread, news wait until the client has read them all. */
+/** With this many bytes unread, notifications wait until the client has read them all. */
 const MAX_UNREAD_BYTES = 65_536;
-/** An intermediary must not take a quiet stream, or an answer that takes long, for a dead one: many wait no longer than half a minute or a minute. */
+/**
+ * How often something is written to a quiet stream or while a response takes long: many intermediaries close connections that are silent for 30 or 60
+ * seconds.
+ */
 export const KEEP_ALIVE_MS = 15_000;
 const EVENT_STREAM = {
   "content-type": "text/event-stream",
@@ -138,7 +147,7 @@ export class NodeReply implements DirectReply {
   readonly #headers: Readonly<Record<string, string>> | undefined;
   #isOver = false;
   #stopKeepingAlive: (() => void) | undefined;
-  /** News that wait. */
+  /** The latest notification, while it waits to be written. */
   #latest: string | undefined;
 
   constructor(
@@ -187,7 +196,7 @@ export class NodeReply implements DirectReply {
 
   event(text: string): void {
     if (this.#isOver) return;
-    this.#latest = undefined; // they are out of date
+    this.#latest = undefined; // a waiting notification is out of date now
     this.open();
     this.#outgoing.write(`event: message\ndata: ${text}\n\n`);
   }

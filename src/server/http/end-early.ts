@@ -1,21 +1,24 @@
-/** Ends answers that come before the end of their requests. */
+/** Ends responses that are ready before their requests have been received completely. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../core/ports.ts";
 
-/** A client that sends nothing for so long has ended, or takes no answer. */
+/** A client that sends nothing for this long has finished, or does not read the response. */
 const SILENT_MS = 1_000;
-/** So many times as long may it go on sending what is not read: half a minute. */
+/** Maximum number of such intervals in which a client may keep sending an unread body: half a minute. */
 const MAX_LOOKS = 30;
 
-/** Whether all of a request has come, so that its connection can take the next one. A body that came with its head is there a turn after its handler was called. */
+/**
+ * Whether a request was received completely, so that its connection can be used again. A body sent with its head arrives one turn after the handler
+ * was called.
+ */
 export async function hasCome(incoming: IncomingMessage): Promise<boolean> {
   if (!incoming.complete) await new Promise((resolve) => setImmediate(resolve));
   return incoming.complete;
 }
 
 /**
- * Sends the last of an answer whose head is written, and throws away what still comes, for as long as it comes and no longer than half a minute: a
- * connection that is closed with something unread takes the answer with it. Resolves when the connection is about to be closed.
+ * Sends the last part of a response whose head is written, and discards what the client still sends, for half a minute at most: closing a connection
+ * with unread data would lose the response. Resolves when the connection is about to be closed.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9112#section-9.6
  */

@@ -1,20 +1,20 @@
-/** Checks the origin, host and form of every HTTP request before its body is read. */
+/** Checks the origin, host and media type of every HTTP request before its body is read. */
 import { isSameSecret } from "../../net/secret.ts";
 import type { HttpSettings } from "../mcp/http-options.ts";
 import type { RequestHead } from "./request-head.ts";
 
-/** Which hosts and pages a server answers. */
+/** The hosts and origins that a server accepts. */
 export interface Trusted {
   readonly allowedHosts: readonly string[];
-  /** Besides the server's own origin, its port included. */
+  /** Accepted origins besides the server's own; a port is part of an origin. */
   readonly allowedOrigins: readonly string[] | undefined;
-  /** Origins that are let in besides. */
+  /** Further accepted origins, whose pages may also read responses. */
   readonly corsOrigins?: readonly string[];
 }
 
 const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::\d{1,5})?$/u;
 
-/** The answer to a request that is let in no further; undefined for one that is. */
+/** Returns the response that refuses a request of an untrusted host or origin, or without the token; undefined if it is accepted. */
 export function refuseUntrusted(request: RequestHead, settings: HttpSettings): Response | undefined {
   const distrust = distrustOf(request, settings);
   if (distrust !== undefined) return refusal(403, `${distrust.reason} ${distrust.operatorHint}`);
@@ -22,7 +22,7 @@ export function refuseUntrusted(request: RequestHead, settings: HttpSettings): R
   return refusal(401, "A bearer token is needed.", { "www-authenticate": "Bearer" });
 }
 
-/** Why a request is let in no further, and what the operator can do where it should be. */
+/** Why a request is refused, and how the operator can allow it. */
 export interface Distrust {
   readonly reason: string;
   readonly operatorHint: string;
@@ -38,7 +38,7 @@ const OTHER_ORIGIN: Distrust = {
     "A proxy in front of the server must send the Host header of its client on. Other pages are named when the server is started: allowedOrigins, or --allowed-origin of haft serve.",
 };
 
-/** The reason is another host name, or a page of another origin. Undefined for a request that is let in. */
+/** Checks the host name and the origin of a request. undefined if it is accepted. */
 export function distrustOf(request: RequestHead, trusted: Trusted): Distrust | undefined {
   const sentTo = (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
   const host = HOST.exec(sentTo)?.[1];
@@ -50,17 +50,17 @@ export function distrustOf(request: RequestHead, trusted: Trusted): Distrust | u
 
 const HEALTH_PATHS: ReadonlySet<string> = new Set(["/healthz", "/readyz"]);
 
-/** Answered whatever the host: a balancer that looks whether the server takes requests names it by its address, or not at all. */
+/** Whether a request is a health check. Those are answered for any host name: a load balancer uses the server's address, or sends none. */
 export function isHealth({ method, url }: Pick<RequestHead, "method" | "url">): boolean {
   return (method === "GET" || method === "HEAD") && HEALTH_PATHS.has(new URL(url).pathname);
 }
 
-/** The same request as of no page: for an answer that pages of every origin may read. */
+/** The request without its origin, for a response that pages of every origin may read. */
 export function withoutOrigin({ method, url, headers }: RequestHead): RequestHead {
   return { method, url, headers: { get: (name) => (name === "origin" ? null : headers.get(name)) } };
 }
 
-/** The answer to a request that is not a JSON message; undefined for one that may be. */
+/** Returns the response that refuses a request that cannot be a JSON message; undefined if it may be one. */
 export function refuseForm({ method, headers }: RequestHead): Response | undefined {
   if (method === "GET" || method === "DELETE") return undefined;
   if (method !== "POST") return refusal(405, `${method} is not served.`, { allow: "POST, GET, DELETE" });
@@ -69,12 +69,12 @@ export function refuseForm({ method, headers }: RequestHead): Response | undefin
   return encoding === null || encoding === "identity" ? undefined : refusal(415, "The body must not be compressed.");
 }
 
-/** An error of the protocol without a request that it answers. */
+/** A JSON-RPC error response that belongs to no request. */
 export function refusal(status: number, message: string, headers: Readonly<Record<string, string>> = {}, code: number = -32_000): Response {
   return Response.json({ jsonrpc: "2.0", error: { code, message }, id: null }, { status, headers });
 }
 
-/** Another port of this machine is another origin: whatever runs there is another program, and its pages may be anybody's. */
+/** Another port of this machine is another origin: it is another program, whose pages may be third-party. */
 function isAllowedOrigin(origin: string, sentTo: string, { allowedOrigins, corsOrigins }: Trusted): boolean {
   if (corsOrigins?.includes(origin) === true) return true;
   if (origin === `http://${sentTo}` || origin === `https://${sentTo}`) return true;
@@ -85,13 +85,13 @@ function isAllowedOrigin(origin: string, sentTo: string, { allowedOrigins, corsO
   return host !== undefined && allowedOrigins.includes(host);
 }
 
-/** Takes as long for a token that is nearly right. */
+/** Compares in constant time. */
 function hasToken(authorization: string | null, token: string): boolean {
   const given = /^bearer +(\S+)$/iu.exec(authorization ?? "")?.[1] ?? "";
   return isSameSecret(given, token);
 }
 
-/** Parameters other than UTF-8 as the charset could make others read it differently. */
+/** Whether the body is JSON in UTF-8. Other charset parameters are refused, since another reader could decode the body differently. */
 function isJson(contentType: string | null): boolean {
   const [type = "", ...parameters] = (contentType ?? "")
     .toLowerCase()

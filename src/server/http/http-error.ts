@@ -1,4 +1,4 @@
-/** Why a request fails as a whole, with a status and headers of its own. */
+/** An error that fails a request as a whole, with its own status and headers. */
 import type { ErrorCode } from "../../core/error-codes.ts";
 import { ToolError, type ToolErrorOptions } from "../../core/error.ts";
 

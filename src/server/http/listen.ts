@@ -1,4 +1,4 @@
-/** Answers the requests that come to a port, by any function from `Request` to `Response`. */
+/** Listens on a port and answers requests with any function from `Request` to `Response`. */
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import { withoutBasePath } from "../../core/base/base-path.ts";
 import { keepWith } from "../../core/base/keep-with.ts";
@@ -15,45 +15,49 @@ import { closeQuiet } from "./quiet-connections.ts";
 import { plainHeaders } from "./security-headers.ts";
 import { writeResponse } from "./write-response.ts";
 
-/** Answers one request. Its signal aborts when the client has gone. */
+/** Answers one request. Its signal aborts when the client has disconnected. */
 export type FetchHandler = (request: Request) => Promise<Response>;
 
 export interface ListenOptions {
-  /** 0 = one that is free. */
+  /** 0 picks a free port. */
   readonly port: number;
   readonly host: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Removed from the targets of requests that begin with it. @default none */
+  /** Path that is removed from the targets of requests that begin with it. @default none */
   readonly basePath?: string | undefined;
-  /** Asked first, in turn, about requests without a body or with one of a declared length. @default every request is for the handler */
+  /**
+   * Handlers that are tried first, in order, for requests that have no body or one of a declared length.
+   * @default none: every request goes to the handler
+   */
   readonly direct?: readonly DirectHandler[];
-  /** So long may a client read nothing of what waits for it before its connection is closed, in milliseconds. @default 60_000 */
+  /** How long a client may read nothing of its responses before its connection is closed, in milliseconds. @default 60_000 */
   readonly unreadMs?: number;
   /**
-   * So long may clients keep a connection without a request, in milliseconds. Answers say it in whole seconds, and the server keeps it an eighth longer.
+   * How long clients may keep a connection open without a request, in milliseconds. Responses announce it in whole seconds; the server waits an
+   * eighth longer.
    *
    * @default 120_000
    */
   readonly idleMs?: number;
 }
 
-/** A port that is listened on. */
+/** A port that the server listens on. */
 export interface PortListener {
   readonly port: number;
-  /** `http://127.0.0.1:3000` */
+  /** Such as `http://127.0.0.1:3000`. */
   readonly origin: string;
-  /** Takes no more connections, does the work, waits a moment until the last answers are read, then lets the port go. */
+  /** Takes no more connections, runs `work`, waits a moment until the last responses are read, then releases the port. */
   close(work: () => Promise<void>): Promise<void>;
 }
 
-/** So long may a client take for its headers: slow ones must not add up. Bodies have a pace of their own, which lets long ones take longer. */
+/** Limits of the HTTP server. Slow headers must not accumulate; bodies are limited by `BodyPace`, which gives long ones more time. */
 const LIMITS = { headersTimeout: 10_000, requestTimeout: 0, connectionsCheckingInterval: 5_000, maxHeaderSize: 16_384 } as const;
 
-/** So long may clients take to read the last of their answers when the server stops. */
+/** How long clients may take to read their last response when the server stops, in milliseconds. */
 const DRAIN_MS = 1_000;
 
-/** @throws ToolError `unavailable` for a port that cannot be used. By rejecting */
+/** @throws ToolError `unavailable` for a port that cannot be used, as a rejection */
 export async function listenOn(
   handler: FetchHandler,
   { port, host, clock, log, basePath = "", direct = [], unreadMs = 60_000, idleMs = 120_000 }: ListenOptions,
@@ -102,7 +106,10 @@ async function listening(server: Server, port: number, host: string): Promise<vo
   });
 }
 
-/** `node --permission` is about the network where Node has the flag. What `listen` throws then ends the process. */
+/**
+ * Whether the process may listen: only `node --permission` of versions with `--allow-net` restricts it. `listen` would throw an error that ends the
+ * process.
+ */
 function mayListen(): boolean {
   return !process.allowedNodeEnvironmentFlags.has("--allow-net") || (process.permission?.has("net") ?? true);
 }
@@ -157,13 +164,13 @@ async function answer({ handler, direct, clock, basePath }: Answerers, exchange:
   await pass({ handler, clock }, exchange);
 }
 
-/** Answers a request that no handler has answered. */
+/** Answers a request that failed before a handler answered it. */
 function refuse(outgoing: ServerResponse, error: HttpError, clock: Clock): Promise<void> {
   const { status, headers, text } = problemAnswer(problemOf(errorInfo(error), { status: error.status }));
   return endEarly(outgoing.writeHead(status, { ...plainHeaders({}), ...headers, connection: "close" }), text, clock);
 }
 
-/** @param read the body, where it has been read */
+/** @param read the body as text, if it has been read */
 async function pass(
   { handler, clock }: Pick<Answerers, "handler" | "clock">,
   { incoming, outgoing }: HttpExchange,

@@ -1,4 +1,4 @@
-/** Requests of Node's as those of the platform, and their bodies. */
+/** Converts Node's requests to the platform's `Request`, and reads their bodies. */
 import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { quoted } from "../../core/base/wording.ts";
@@ -9,7 +9,7 @@ import { keepAddress } from "./client-address.ts";
 import { HttpError } from "./http-error.ts";
 
 /**
- * Puts the target of a request where its readers look for it: an absolute one is a path, and a host in place of that of the header.
+ * Normalizes the target of a request: an absolute one is replaced by its path, and its host replaces that of the header.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9112#section-3.2
  */
@@ -22,8 +22,8 @@ export function settleTarget(incoming: IncomingMessage): void {
 }
 
 /**
- * The header that a request has several times, although it says where the request goes or who sends it: Node reads the first, and a proxy in front may
- * have looked at another one. Undefined where there is none.
+ * The name of a header that the request repeats although it decides where the request goes or who sends it: Node uses the first, and a proxy in front
+ * may have used another. undefined if none is repeated.
  */
 function repeatedHeader({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): "Host" | "Authorization" | undefined {
   let hosts = 0;
@@ -37,9 +37,9 @@ function repeatedHeader({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): "H
 }
 
 /**
- * Refuses a request of which a proxy in front may have seen another one, or another end.
+ * Refuses a request that a proxy in front may have parsed differently, or ended at another byte.
  *
- * @throws HttpError 400 for a header that is there several times and for chunks in HTTP/1.0, 501 for codings other than chunks
+ * @throws HttpError 400 for a repeated header and for chunks in HTTP/1.0, 501 for transfer codings other than chunked
  * @see https://www.rfc-editor.org/rfc/rfc9112#section-6.1
  */
 export function refuseAmbiguous(incoming: Pick<IncomingMessage, "headers" | "rawHeaders" | "httpVersion">): void {
@@ -55,15 +55,15 @@ export function refuseAmbiguous(incoming: Pick<IncomingMessage, "headers" | "raw
     throw new HttpError(501, "invalid_argument", `The Transfer-Encoding ${quoted(coding)} is not known.`, { hint });
 }
 
-/** The target of a request is a path: the server's own name is not asked for. */
+/** The URL of a request. Its host is a placeholder, since only the path is used. */
 export function targetOf({ url = "/" }: Pick<IncomingMessage, "url">): string {
   return `http://server.invalid${url.startsWith("/") ? url : "/"}`;
 }
 
-/** The whole body; undefined when the client has gone before its end. @throws HttpError 408 for a client that is too slow. By rejecting */
+/** Reads the whole body; undefined if the client disconnects first. @throws HttpError 408 if the client is too slow, as a rejection */
 export function bytesOf(incoming: IncomingMessage, clock: Clock): Promise<Uint8Array | undefined> {
   return new Promise((resolve, reject) => {
-    if (incoming.destroyed) return resolve(undefined); // it says so no more
+    if (incoming.destroyed) return resolve(undefined); // no more events would come
     const pieces = new Pieces();
     const pace = new BodyPace(clock);
     const end = (bytes: Uint8Array | undefined): void => {
@@ -83,10 +83,10 @@ export function bytesOf(incoming: IncomingMessage, clock: Clock): Promise<Uint8A
 const WITH_BODY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 
 export interface RequestParts {
-  /** Aborts when the client has gone. */
+  /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal;
   readonly clock: Clock;
-  /** The body, where it has been read. */
+  /** The body as text, if it has been read. */
   readonly text?: string | undefined;
 }
 
@@ -111,7 +111,7 @@ function platformRequest(incoming: IncomingMessage, { signal, clock, text }: Req
 /** In bytes. */
 const MAX_SMALL_BODY = 65_536;
 
-/** In one piece, once it is wanted: an adapter of streams costs more than the body. */
+/** The body in one chunk, read when it is first pulled: adapting a stream would cost more than the body. */
 function smallBody(incoming: IncomingMessage, clock: Clock): ReadableStream<Uint8Array> {
   return new ReadableStream<Uint8Array>(
     {
@@ -126,9 +126,9 @@ function smallBody(incoming: IncomingMessage, clock: Clock): ReadableStream<Uint
   );
 }
 
-/** Its connection stays open when it is not read any further: the answer is still to be sent. */
+/** The body as a stream. Its connection stays open if the reader stops, because the response must still be sent. */
 function largeBody(incoming: IncomingMessage, clock: Clock): ReadableStream<Uint8Array> {
-  // Node's streams are those of the standard; their types say it in other words.
+  // Node's web streams are the standard ones; only their types differ.
   const reader = (Readable.toWeb(incoming) as ReadableStream<Uint8Array>).getReader();
   const pace = new BodyPace(clock);
   return new ReadableStream<Uint8Array>(

@@ -1,4 +1,4 @@
-/** Errors over HTTP, as RFC 9457 has them. @see https://www.rfc-editor.org/rfc/rfc9457 */
+/** Errors over HTTP, as defined by RFC 9457. @see https://www.rfc-editor.org/rfc/rfc9457 */
 import { ERROR_CODES, type ErrorCode, type Outcome } from "../../core/error-codes.ts";
 import type { ErrorInfo } from "../../core/error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -8,16 +8,16 @@ import { capital } from "../../core/base/wording.ts";
 
 /** An error as `application/problem+json`: no stack, no cause. */
 export interface Problem {
-  /** The same for each error code, for ever: `urn:haft:error:invalid_input`. */
+  /** A stable URN for each error code: `urn:haft:error:invalid_input`. */
   readonly type: string;
-  /** The code in words. */
+  /** The code as words. */
   readonly title: string;
   readonly status: number;
   readonly detail: string;
   readonly code: ErrorCode;
-  /** Whether the same request may succeed later without a change. */
+  /** Whether the same request, unchanged, may succeed later. */
   readonly retryable: boolean;
-  /** Whether anything was begun. */
+  /** Whether the call was started, and what is known of its effect. */
   readonly outcome: Outcome;
   readonly hint?: string;
   /** One line per problem, such as each wrong field with its `$` path. */
@@ -27,14 +27,14 @@ export interface Problem {
 
 export const PROBLEM_TYPE = "application/problem+json";
 
-/** The fields of a problem besides those of its error. */
+/** Fields of a problem that are not fields of its error. */
 export interface ProblemOptions {
-  /** @default that of the code */
+  /** @default the status of the code */
   readonly status?: number | undefined;
   readonly callId?: string | undefined;
 }
 
-/** The problem that an error is. Nothing invisible stays in its texts, which quote what others wrote. */
+/** Makes the problem of an error. Invisible characters are made visible in its texts, which may quote third-party text. */
 export function problemOf(error: ErrorInfo, { status, callId }: ProblemOptions = {}): Problem {
   const { code, message, retryable, outcome, details } = error;
   const hint = error.hint ?? error.operatorHint;
@@ -54,7 +54,7 @@ export function problemOf(error: ErrorInfo, { status, callId }: ProblemOptions =
   };
 }
 
-/** A problem as the answer to a request as a whole. */
+/** Makes the response for a problem. */
 export function problemAnswer(problem: Problem, headers: Readonly<Record<string, string>> = {}): WholeAnswer {
   return new WholeAnswer(
     problem.status,

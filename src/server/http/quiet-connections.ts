@@ -1,34 +1,34 @@
-/** Closes connections on which nothing moves: those between two requests, and those of clients that do not read their answers. */
+/** Closes quiet connections: idle ones between two requests, and those whose clients do not read their responses. */
 import type { Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
 export interface QuietOptions {
-  /** So long may a client read nothing of what waits for it, in milliseconds. */
+  /** How long a client may read nothing of its responses, in milliseconds. */
   readonly unreadMs: number;
-  /** So long may a client keep a connection without a request, in milliseconds. Answers say it in whole seconds. */
+  /** How long a client may keep a connection open without a request, in milliseconds. Responses announce it in whole seconds. */
   readonly idleMs: number;
 }
 
-/** A connection is kept for longer than its client was told, by this share: what was sent at the last moment is still on its way. */
+/** Share by which a connection is kept longer than announced: a request sent at the last moment may still be on its way. */
 const MORE = 1 / 8;
 
 /**
- * The returned function is called with the answer to each request.
+ * Closes quiet connections of a server. The returned function must be called with the response to each request.
  *
- * A connection is closed only when all that came has been read. After a while in which the process was busy, Node's timers run before its sockets are read, and
- * would close a connection that has the next request: its client could not know whether that was begun.
+ * A connection is closed only when everything received on it has been read. After the process was busy, Node runs timers before it reads sockets, and
+ * would close a connection on which the next request waits: its client could not know whether that request was started.
  */
 export function closeQuiet(server: Server, { unreadMs, idleMs }: QuietOptions): (outgoing: ServerResponse) => void {
-  /** How many requests of a connection are not answered. */
+  /** Number of unanswered requests by connection. */
   const open = new WeakMap<Socket, number>();
   const isIdle = (socket: Socket): boolean => (open.get(socket) ?? 0) === 0;
   server.timeout = unreadMs;
   server.keepAliveTimeout = idleMs;
   server.keepAliveTimeoutBuffer = idleMs * MORE;
-  // Emitted when a connection was quiet for so long, in both directions.
+  // emitted when a connection was quiet for that long in both directions
   server.on("timeout", (socket) => {
     if (isIdle(socket)) closeUnlessRead(socket, isIdle);
-    else if (socket.writableLength > 0) socket.destroy(); // where nothing waits, the request takes long
+    else if (socket.writableLength > 0) socket.destroy(); // if nothing waits to be written, a request is taking long
   });
   return (outgoing) => {
     const { socket } = outgoing.req;
@@ -37,7 +37,7 @@ export function closeQuiet(server: Server, { unreadMs, idleMs }: QuietOptions): 
   };
 }
 
-/** Once the sockets were read: Node does that between its timers and what `setImmediate` was given. */
+/** Closes an idle socket unless it gets data: Node reads sockets between timers and `setImmediate`. */
 function closeUnlessRead(socket: Socket, isIdle: (socket: Socket) => boolean): void {
   const { bytesRead } = socket;
   setImmediate(() => {

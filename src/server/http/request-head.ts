@@ -1,21 +1,21 @@
-/** The head of a request: what comes before its body. */
+/** The head of a request: everything before its body. */
 
-/** The parts of a request that come before its body. A `Request` is one as well. */
+/** The head of a request. A `Request` is one as well. */
 export interface RequestHead {
   readonly method: string;
   readonly url: string;
   readonly headers: HeaderReader;
-  /** The address of the client, where it is known. */
+  /** The address of the client, if known. */
   readonly from?: string | undefined;
 }
 
-/** The headers of a request, as `Headers` reads them. */
+/** Reads the headers of a request, like `Headers`. */
 export interface HeaderReader {
   get(name: string): string | null;
 }
 
-/** The head of a request, and the `Request` of it for those that need one. */
+/** The head of a request that can be converted to a `Request`. */
 export interface HeadRequest extends RequestHead {
-  /** Without its body. */
+  /** The `Request` without its body. */
   toRequest(): Request;
 }

@@ -1,20 +1,20 @@
-/** The headers of every response that keep a browser from doing more with it than it should, and answers to pages of other origins. */
+/** Security headers of every response, and CORS for pages of allowed origins. */
 import { quoted } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 
-/** The origins whose pages may read answers. */
+/** Options of `securityHeaders`. */
 export interface SecurityHeadersOptions {
-  /** Origins whose pages may read answers, such as `https://app.example`; never `*`. @default none */
+  /** Origins whose pages may read responses, such as `https://app.example`; never `*`. @default none */
   readonly corsOrigins?: readonly string[];
 }
 
-/** Answers a request, after the answer to it is known. */
+/** Wraps the function that answers a request. */
 export type Middleware = (request: Request, answer: () => Promise<Response>) => Promise<Response>;
 
 /**
- * An answer is data: a page that a browser made of it may load nothing, run nothing and be framed by no other. A response that brings a policy
- * of its own, such as a page, keeps it.
+ * Responses are data: a page that a browser makes from one may load nothing, run nothing and not be framed. A response with a policy of its own, such
+ * as the dashboard, keeps it.
  *
  * @see https://cheatsheetseries.owasp.org/cheatsheets/HTTP_Headers_Cheat_Sheet.html
  */
@@ -29,7 +29,7 @@ const SECURITY_HEADERS: Readonly<Record<string, string>> = {
   "cache-control": "no-store",
 };
 
-/** Those of every answer to a request that no page has sent, where pages of these origins may read answers. */
+/** The headers of every response to a request without an origin, given the origins whose pages may read responses. */
 export function plainHeaders({ corsOrigins = [] }: SecurityHeadersOptions): Readonly<Record<string, string>> {
   return corsOrigins.length === 0 ? SECURITY_HEADERS : { ...SECURITY_HEADERS, vary: "origin" };
 }
@@ -37,16 +37,16 @@ export function plainHeaders({ corsOrigins = [] }: SecurityHeadersOptions): Read
 const ALLOWED_METHODS = "GET, POST, PUT, PATCH, DELETE";
 const ALLOWED_HEADERS =
   "authorization, content-type, idempotency-key, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id, traceparent, tracestate";
-/** Parameters of tools that clients of MCP send as headers too: their names are those of the tools. */
+/** Parameters of tools that MCP clients also send as headers, named after the parameters. */
 const PARAM_HEADER = /^mcp-param-[\w-]+$/u;
 const EXPOSED_HEADERS = "idempotency-replayed, location, retry-after, x-should-retry, www-authenticate, mcp-session-id";
 const PREFLIGHT_SECONDS = "600";
 
 /**
- * Sets the headers of every response. Pages of the origins that are named may read answers and send credentials in the header
- * `Authorization`; cookies are never sent, and pages of other origins get nothing.
+ * Sets the headers of every response. Pages of `corsOrigins` may read responses and send credentials in the header `Authorization`; cookies are never
+ * sent, and pages of other origins get no access.
  *
- * @throws ToolError `invalid_argument` for an origin that is none
+ * @throws ToolError `invalid_argument` for an invalid origin
  */
 export function securityHeaders(options: SecurityHeadersOptions = {}): Middleware {
   checkKnownKeys(options, { corsOrigins: "strings" }, "securityHeaders()");
@@ -69,11 +69,11 @@ function withHeaders(given: Response): Response {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) if (!given.headers.has(name)) given.headers.set(name, value);
     return given;
   } catch {
-    return withHeaders(new Response(given.body, given)); // those of `fetch` and `Response.redirect` cannot be changed
+    return withHeaders(new Response(given.body, given)); // headers of responses by `fetch` and `Response.redirect` are immutable
   }
 }
 
-/** @param asked the headers that a page wants to send; undefined for its request itself */
+/** @param asked the headers that a page wants to send, of a preflight; undefined for the request itself */
 function allow(headers: Headers, origin: string, asked: string | undefined): void {
   headers.set("access-control-allow-origin", origin);
   headers.set("cross-origin-resource-policy", "cross-origin");

@@ -1,12 +1,12 @@
-/** An answer whose text is known before any of it is sent. */
+/** A response whose text is complete before any of it is sent. */
 import { Buffer } from "node:buffer";
 import { wholeResponse } from "./whole-text.ts";
 
 export class WholeAnswer {
   readonly status: number;
-  /** By lower-case name, without the length. */
+  /** By lower-case name, without `content-length`. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Empty with 204. */
+  /** Empty for status 204. */
   readonly text: string;
   /** The length of the text in UTF-8. */
   readonly bytes: number;
@@ -18,7 +18,7 @@ export class WholeAnswer {
     this.bytes = Buffer.byteLength(text);
   }
 
-  /** The same with one more header. */
+  /** Returns a copy with one more header. */
   with(name: string, value: string): WholeAnswer {
     return new WholeAnswer(this.status, { ...this.headers, [name]: value }, this.text);
   }

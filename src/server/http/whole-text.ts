@@ -1,15 +1,15 @@
-/** The texts of answers that are whole, so that a port writes them at once and reads no stream. */
+/** Remembers the text of complete responses, so that a port writes it at once instead of reading a stream. */
 
 const texts = new WeakMap<Response, string>();
 
-/** As `new Response`. Another response that is made of its body has no text here, and is read as a stream. */
+/** Like `new Response`, and remembers the text. Another response made from its body has no text, and is read as a stream. */
 export function wholeResponse(text: string, init: ResponseInit): Response {
   const response = new Response(text, init);
   texts.set(response, text);
   return response;
 }
 
-/** The text of a response that nothing has read; undefined where it is not known. */
+/** The text of a response whose body is unread; undefined if it is not known. */
 export function wholeText(response: Response): string | undefined {
   return response.bodyUsed ? undefined : texts.get(response);
 }

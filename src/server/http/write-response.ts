@@ -1,4 +1,4 @@
-/** Writes a response of the platform to a client of Node's. */
+/** Writes a platform `Response` to a client of Node's HTTP server. */
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../core/ports.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
@@ -6,12 +6,12 @@ import { endEarly, hasCome } from "./end-early.ts";
 import { wholeText } from "./whole-text.ts";
 
 interface WriteResponsePorts {
-  /** Aborts when the client has gone. */
+  /** Aborts when the client has disconnected. */
   readonly gone: AbortSignal;
   readonly clock: Clock;
 }
 
-/** Resolves when the last of it has been handed to the system, or it is not read. */
+/** Writes the response. Resolves when the last of it has been handed to the system, or the client has disconnected. */
 export async function writeResponse(response: Response, outgoing: ServerResponse, { gone, clock }: WriteResponsePorts): Promise<void> {
   const incoming = outgoing.req;
   const isWhole = incoming.complete || (await hasCome(incoming));
@@ -22,9 +22,9 @@ export async function writeResponse(response: Response, outgoing: ServerResponse
   await endEarly(outgoing, text ?? "", clock);
 }
 
-/** No faster than the client reads. */
+/** Copies the body, no faster than the client reads (back-pressure). */
 async function copy(body: ReadableStream<Uint8Array>, outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
-  outgoing.flushHeaders(); // else they wait for the first bytes, which may be long in coming
+  outgoing.flushHeaders(); // otherwise the headers would wait for the first bytes, which may take long
   const reader = body.getReader();
   const forget = onAbort(gone, () => void reader.cancel().catch(() => {}));
   try {
@@ -34,13 +34,13 @@ async function copy(body: ReadableStream<Uint8Array>, outgoing: ServerResponse, 
       if (!outgoing.write(value)) await drained(outgoing, gone);
     }
   } catch (thrown: unknown) {
-    if (!gone.aborted) throw thrown; // its source ends with the client
+    if (!gone.aborted) throw thrown; // the source fails when the client disconnects
   } finally {
     forget();
   }
 }
 
-/** Resolves when the last of it has been handed to the system, or it is not read. */
+/** Ends the response. Resolves when the last of it has been handed to the system, or the client has disconnected. */
 function ended(outgoing: ServerResponse, { text, gone }: { readonly text: string | undefined; readonly gone: AbortSignal }): Promise<void> {
   if (gone.aborted) return Promise.resolve();
   return new Promise((resolve) => {
