@@ -1,13 +1,15 @@
-/** Stops a server in an order in which nothing that was accepted is lost. */
+/** Stops a server in an order that loses no accepted work. */
 import { declaresNoWrites } from "../../core/effects.ts";
 import { leaveResume } from "./sessions/waiting-sessions.ts";
 import { untilOver } from "./until-over.ts";
 import type { ApiServices } from "./services.ts";
 
 /**
- * The server takes no more calls when this begins. Streams end with `draining`, calls under way and requests that were passed on may end for `graceMs`, then those that change nothing are
- * cancelled; those that write get as long again, and what is left is cancelled, its outcome recorded as unknown. A session in which nothing runs is let go at
- * once, also where calls wait for a person; the others then, those with jobs to other processes where the store has a queue. In a session of the store, calls that have not begun by then are not cancelled: they continue where it is opened next. When the signal aborts, it waits for none of them: its caller cancels the calls.
+ * Drains a server that already refuses new calls. Streams end with `draining`. Running calls and forwarded requests may end for `graceMs`; then calls
+ * that declare no writes are cancelled. The others get `graceMs` again, then they are cancelled and their outcome is recorded as unknown. A session
+ * in which nothing runs is closed or handed over at once, also if calls wait for a person; the others at the end, and sessions with jobs are handed
+ * over if the store has a queue. Calls of stored sessions that have not begun by then are not cancelled: they continue where the session is opened
+ * next. An abort of the signal ends the waits; its caller cancels the calls.
  */
 export async function drain(services: ApiServices, signal?: AbortSignal): Promise<void> {
   const { events, submissions, passedOn, sessions, settings, clock } = services;
@@ -25,12 +27,12 @@ export async function drain(services: ApiServices, signal?: AbortSignal): Promis
   await untilOver(sessions.end(signal), graceMs + LEAST_END_MS, clock);
 }
 
-/** The sessions have so long to write their last events, once their jobs have had theirs to end. */
+/** Additional time in which sessions write their last events, after `graceMs` for their jobs, in milliseconds. */
 const LEAST_END_MS = 5_000;
 
 /**
- * Background jobs that another process can continue are left, with what they call, and so are the calls of sessions that are being resumed, and those that
- * wait for a person, for locks or slots in a session of the store: to be cancelled would be their end.
+ * Cancels running calls. Not cancelled, since it would end them for good: jobs that another process can continue, with the calls they make; calls of
+ * sessions that are being resumed; and calls of stored sessions that wait for a person, locks or slots.
  */
 export function cancelCalls(
   { runtime, store, log }: Pick<ApiServices, "runtime" | "store" | "log">,

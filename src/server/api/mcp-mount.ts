@@ -1,4 +1,4 @@
-/** MCP on the port of the API: its callers are those of the API, and are limited and counted with them. */
+/** MCP on the port of the API: with the same authentication, limits and metrics. */
 import { hasScope, type Principal } from "../auth/principal.ts";
 import { distrustOf, type Trusted } from "../http/guard.ts";
 import type { DirectHandler, DirectReply, DirectRequest } from "../http/direct.ts";
@@ -20,7 +20,7 @@ export const MCP_PATH = "/mcp";
 
 type Services = Pick<ApiServices, "access" | "clock" | "metrics" | "limits" | "runtime">;
 
-/** Answers one request in the usual way. @throws HttpError, ToolError for one that is refused. By rejecting */
+/** Answers one request on the regular path. @throws HttpError, ToolError for a refused request, as a rejection */
 export async function answerMcp(mcp: HttpGateway, request: Request, services: Services): Promise<Response> {
   const { access, clock, metrics, limits } = services;
   const startedAt = clock.now();
@@ -28,7 +28,7 @@ export async function answerMcp(mcp: HttpGateway, request: Request, services: Se
   takeRequest(request, principal, services);
   refuseSessionKey(principal);
   const count = (bytes: number): void => limits.spendBytes(principal.id, bytes);
-  // A body that is declared to be longer than it may be is not read
+  // a body that is declared larger than the limit is not read
   const countSent = (bytes: number): void => count(bytes <= mcp.settings.maxBodyBytes ? bytes : 0);
   const work = new CountedWork(services, principal);
   try {
@@ -47,7 +47,10 @@ export async function answerMcp(mcp: HttpGateway, request: Request, services: Se
   }
 }
 
-/** Its body is read later: a client of 2026-07-28 names the tool in a header as well. @throws ToolError `rate_limited` */
+/**
+ * Counts a request against the limits. Its body is not read yet, but a client of 2026-07-28 names the tool in a header.
+ * @throws ToolError `rate_limited`
+ */
 function takeRequest({ headers }: Request, principal: Principal, services: Services): void {
   try {
     services.limits.take(principal.id);
@@ -57,7 +60,7 @@ function takeRequest({ headers }: Request, principal: Principal, services: Servi
   }
 }
 
-/** The work that a request has under way, until it is answered, or its calls have ended where they outlive it. */
+/** Counts a request and its calls against the limits until it is answered, or until its calls have ended if they outlive it. */
 class CountedWork implements McpWork {
   readonly #services: Services;
   readonly #principal: Principal;
@@ -69,7 +72,7 @@ class CountedWork implements McpWork {
     this.#principal = principal;
   }
 
-  /** A client that only listens has a stream. A batch has as many calls as it holds. @throws ToolError `rate_limited` */
+  /** Begins to count. A client that only listens counts as a stream, and each call of a batch is counted. @throws ToolError `rate_limited` */
   begin(method: string, body: JsonValue | undefined): void {
     const messages = messagesOf(body);
     try {
@@ -96,7 +99,7 @@ class CountedWork implements McpWork {
     if (end !== undefined) void ended.then(end);
   };
 
-  /** As `begin` for one call; false: it is begun again in the usual way, and refused. */
+  /** Like `begin` for one call; false if a limit is reached: the regular path then begins it again and refuses it. */
   mayBeginCall(): boolean {
     try {
       this.#begin("POST", [{ method: CALL_METHOD }]);
@@ -113,8 +116,8 @@ class CountedWork implements McpWork {
 }
 
 /**
- * Answers plain calls as `answerMcp` does, without a `Response`. Everything that is refused, and every request of a page, goes the usual way, where the
- * refusal is written and kept.
+ * Answers plain calls like `answerMcp`, without a `Response`. Requests that would be refused, and all requests of pages, take the regular path, which
+ * writes and records the refusal.
  */
 export function directMcp(mcp: HttpGateway, services: Services, { trusted }: { readonly trusted: Trusted }): DirectHandler {
   const { access, limits } = services;
@@ -123,9 +126,9 @@ export function directMcp(mcp: HttpGateway, services: Services, { trusted }: { r
   const handler = mcp.direct(MCP_PATH, {
     trusts: (head) => head.headers.get("origin") === null && distrustOf(head, trusted) === undefined,
     async callerOf(request) {
-      const principal = await access.sender(request).catch(() => undefined); // asked again, and told
+      const principal = await access.sender(request).catch(() => undefined); // the regular path authenticates again, and answers with the error
       if (principal === undefined || !hasScope(principal, "execute") || principal.sessionId !== undefined) return undefined;
-      if (!limits.mayTake(principal.id)) return undefined; // before its body is read
+      if (!limits.mayTake(principal.id)) return undefined; // checked before the body is read
       principals.set(request, principal);
       return callerOf(principal);
     },
@@ -160,7 +163,7 @@ function callerOf(principal: Principal): Caller {
   return { id: principal.id, principal };
 }
 
-/** Counts what is answered, and ends a stream with the credentials of its reader. */
+/** Counts the bytes of a response, and ends its stream when the credentials of the principal end. */
 class CountedReply implements DirectReply {
   readonly #reply: DirectReply;
   readonly #services: Services;

@@ -2,34 +2,35 @@
 import { COUNT, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 
-/** How much a request may hold, and how much one principal may have under way. */
+/** Limits on the size of requests, and on what one principal may have in progress. */
 export interface ServerLimits {
-  /** Largest body of a request, in bytes. @default 4_194_304 */
+  /** Maximum size of a request body, in bytes. @default 4_194_304 */
   readonly maxBodyBytes?: number;
-  /** Largest recording that is imported, in bytes. @default 268_435_456 */
+  /** Maximum size of an imported recording, in bytes. @default 268_435_456 */
   readonly maxRecordingBytes?: number;
-  /** Requests of one principal in a minute. @default 6_000 */
+  /** Maximum requests of one principal per minute. @default 6_000 */
   readonly maxRequestsPerMinute?: number;
-  /** Bytes of the requests of one principal and of the answers to them, event streams included, in a minute. @default 1_073_741_824 */
+  /** Maximum bytes of one principal's requests and their responses per minute, event streams included. @default 1_073_741_824 */
   readonly maxBytesPerMinute?: number;
-  /** Requests of one principal that are being answered at a time, streams not counted. @default 256 */
+  /** Maximum concurrent requests of one principal, streams not counted. @default 256 */
   readonly maxConcurrentRequests?: number;
-  /** Calls of one principal that run at a time. @default 1_000 */
+  /** Maximum concurrent calls of one principal. @default 1_000 */
   readonly maxConcurrentCalls?: number;
-  /** Event streams of one principal. @default 100 */
+  /** Maximum open event streams of one principal. @default 100 */
   readonly maxStreams?: number;
   /**
-   * Most sessions that the server has open; those that have been idle longest are closed. Where only clients can end them (branches, and without a
-   * store all), no more are begun. @default 1_000
+   * Maximum number of sessions that the server has open; the ones idle longest are closed. Sessions that only clients can end (branches, and without
+   * a store all) are not closed: if they reach the limit, no more are begun.
+   * @default 1_000
    */
   readonly maxOpenSessions?: number;
-  /** How long a session that a store keeps may be idle before it is closed, in milliseconds. @default 600_000 */
+  /** How long a stored session may be idle before it is closed, in milliseconds. @default 600_000 */
   readonly sessionIdleMs?: number;
-  /** How long `close` waits for calls under way before it cancels those that change nothing, in milliseconds. @default 10_000 */
+  /** How long `close` waits for running calls before it cancels those that change nothing, in milliseconds. @default 10_000 */
   readonly graceMs?: number;
 }
 
-/** The same with nothing left open. */
+/** `ServerLimits` with all defaults applied. */
 export type ServerSettings = Required<ServerLimits>;
 
 const DEFAULTS: ServerSettings = {
@@ -45,7 +46,7 @@ const DEFAULTS: ServerSettings = {
   graceMs: 10_000,
 };
 
-/** @throws ToolError `invalid_argument` for what cannot work */
+/** Applies the defaults. @throws ToolError `invalid_argument` for an invalid limit */
 export function serverSettings(limits: ServerLimits = {}): ServerSettings {
   checkKnownKeys(limits, DEFAULTS satisfies OptionNames<ServerLimits>, "The option limits of createServer()");
   for (const [name, value] of Object.entries<number | undefined>({ ...limits }))

@@ -21,21 +21,21 @@ import type { WorkUnderWay } from "./work-under-way.ts";
 
 /** The parts of one server. */
 export interface ApiServices {
-  /** The addresses of this server begin with it behind the host; empty at the root. */
+  /** Path prefix of this server's addresses; empty at the root. */
   readonly basePath: string;
   readonly runtime: Runtime;
   readonly store: Store | undefined;
   readonly sessions: SessionPool;
   readonly titles: SessionTitles;
   readonly submissions: Submissions;
-  /** Requests that another server of the store answers. */
+  /** Requests forwarded to another server of the store. */
   readonly passedOn: WorkUnderWay;
   readonly events: EventHub;
   readonly agents: ReadonlyMap<string, Agent>;
-  /** Agents that run here or in another process, or will soon. */
+  /** Names of agents that run here or in another process, now or soon. */
   readonly expectedAgents: ReadonlySet<string>;
   readonly triggers: Triggers | undefined;
-  /** Of users to the MCP servers behind this one; undefined where there are none. */
+  /** Logins of users at the MCP servers behind this one; undefined if there are none. */
   readonly logins: UpstreamLogins | undefined;
   readonly limits: Limits;
   readonly metrics: Metrics;
@@ -43,23 +43,26 @@ export interface ApiServices {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
-  /** The name of this process among those of its store. */
+  /** Returns the name of this process among those of its store. */
   readonly node: () => string;
-  /** Whether the server has begun to stop: no calls are taken any more. */
+  /** Whether the server has begun to stop, and accepts no more calls. */
   readonly stopping: () => boolean;
-  /** The admission of senders, and the tools that each sees in lists and may call. */
+  /** Authentication, and the tools that each principal sees in lists and may call. */
   readonly access: ServerAccess;
-  /** Keeps the calls that no session has; undefined without a store. */
+  /** Records calls outside sessions; undefined without a store. */
   readonly calls: CallLog | undefined;
 }
 
 /** A request of one operation. */
 export type RequestOf<Id extends OperationId> = ApiRequest<ParamsOf<Id>, QueryOf<Id>, BodyOf<Id>> & {
-  /** The `Idempotency-Key`, scoped by principal and route; undefined where there is none. */
+  /** The `Idempotency-Key`, scoped by principal and route; undefined if there is none. */
   readonly idempotencyKey: string | undefined;
 };
 
-/** Answers one operation: the JSON of its answer, an answer that is whole, or a response such as a stream. @throws ToolError for a request that fails as a whole. By rejecting */
+/**
+ * Handles one operation. Returns the JSON of the response, a `WholeAnswer`, or a `Response` such as a stream.
+ * @throws ToolError that fails the whole request, as a rejection
+ */
 export type Handler<Id extends OperationId> = (
   request: RequestOf<Id>,
   services: ApiServices,

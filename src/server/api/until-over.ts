@@ -1,8 +1,8 @@
-/** Waits for work, but no longer than that. */
+/** Waits for work, with a timeout. */
 import type { Clock } from "../../core/ports.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
 
-/** Resolves to whether the work ended in time, and before the signal aborts. Never rejects for what the work does. */
+/** Resolves to whether the work ended, or failed, before the timeout and before the signal aborted. Never rejects. */
 export async function untilOver(work: Promise<unknown>, timeoutMs: number, clock: Clock, signal?: AbortSignal): Promise<boolean> {
   const { promise: tooLate, resolve } = Promise.withResolvers<false>();
   const cancel = clock.timer(() => resolve(false), timeoutMs);

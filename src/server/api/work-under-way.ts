@@ -1,8 +1,8 @@
-/** Work that a server has begun, and that it waits for when it stops. */
+/** Work in progress that a server waits for when it stops. */
 export class WorkUnderWay {
   readonly #running = new Set<Promise<unknown>>();
 
-  /** Counts work until it has ended in whatever way; its outcome is the caller's. */
+  /** Counts work until it has settled. Returns the same promise, whose rejection the caller handles. */
   watch<Result>(work: Promise<Result>): Promise<Result> {
     const end = (): boolean => this.#running.delete(over);
     const over: Promise<unknown> = work.then(end, end);
@@ -10,7 +10,7 @@ export class WorkUnderWay {
     return work;
   }
 
-  /** Resolves when none is left, what began meanwhile included. */
+  /** Resolves when no work is left, including work that began meanwhile. */
   async whenIdle(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running);
   }

@@ -1,4 +1,4 @@
-/** The types behind the named schemas of the API. */
+/** The types of the named schemas of the API. */
 import type { ApprovalRule } from "../../../core/approval-store.ts";
 import type { PendingApproval } from "../../../core/approvals.ts";
 import type { ToolCall } from "../../../core/call.ts";
@@ -16,28 +16,28 @@ import type { ToolDefinition } from "../../../registry/tool-definition.ts";
 import type { AuditEntry } from "../../auth/audit.ts";
 import type { Problem } from "../../http/problem.ts";
 
-/** A result over HTTP: a failed one has its error as a problem as well. */
+/** A result over HTTP. A failed one also has its error as a problem. */
 export interface ApiResult extends ToolResult {
   readonly problem?: Problem;
 }
 
-/** A tool as it is listed. */
+/** A tool in a list. */
 export interface ApiTool extends ToolDefinition {
   readonly toolset: string;
   /** The strongest effect of its calls. */
   readonly effect: EffectWord;
-  /** The scope of its effects: `direct`, `background` or `stateful`. */
+  /** The mode of its effects: `direct`, `background` or `stateful`. */
   readonly mode: "direct" | "background" | "stateful";
 }
 
-/** A session as it is listed. */
+/** A session in a list. */
 export interface ApiSession {
   readonly id: string;
-  /** The server has it open. */
+  /** Whether this server has it open. */
   readonly open: boolean;
-  /** How many events it has. */
+  /** Number of its events. */
   readonly length: number;
-  /** The first message of a user or the first tool that was called, whichever came first; at most 200 characters. */
+  /** The first message of a user or the first called tool, whichever came first; at most 200 characters. */
   readonly title?: string;
   readonly simulated?: boolean;
   readonly createdAt?: number;
@@ -48,10 +48,10 @@ export interface ApiSession {
   readonly damage?: string;
 }
 
-/** A process as it is listed. */
+/** A process in a list. */
 export type ApiProcess = Omit<StoredProcess, "definitions">;
 
-/** A job as it is listed: of the store, or of this process. */
+/** A job in a list, of the store or of this process. */
 export interface ApiJob extends Omit<JobStatus, "output" | "preview"> {
   readonly output?: JobStatus["output"];
   readonly preview?: string;
@@ -60,14 +60,14 @@ export interface ApiJob extends Omit<JobStatus, "output" | "preview"> {
   readonly openedBy?: string;
 }
 
-/** A schedule as it is listed. */
+/** A schedule in a list. */
 export interface ApiSchedule extends Omit<TriggerStatus, "type"> {
   readonly sessionId: string;
   /** When it is due next. */
   readonly nextAt?: number;
 }
 
-/** The types by the names of their schemas. */
+/** Types by the names of their schemas. */
 export interface ComponentTypes {
   readonly ToolCall: ToolCall;
   readonly ToolResult: ApiResult;

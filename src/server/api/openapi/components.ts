@@ -1,4 +1,4 @@
-/** The named schemas of the API: those that several routes use, and those of the events of streams. */
+/** The named schemas of the API: those that several routes use, and those of stream events. */
 import { APPROVAL_SCOPES, APPROVAL_STATUSES } from "../../../core/approval-store.ts";
 import { ERROR_CODES } from "../../../core/error-codes.ts";
 import { ANSWER_SOURCES } from "../../../core/answer-source.ts";
@@ -11,7 +11,7 @@ import { answer, anyJson, array, flag, id, integer, object, oneOf, record, ref, 
 const statuses = ["ok", "partial", "error", "cancelled", "skipped", "pending"] as const;
 const outcomes = ["not_started", "failed", "unknown"] as const;
 
-/** The sources that calls may be answered from. */
+/** The answer sources of calls. */
 export const answerSources = array(oneOf("A source of answers.", ANSWER_SOURCES), {
   description: "The sources that answer these calls: each is asked where those before it have no answer.",
   minItems: 1,

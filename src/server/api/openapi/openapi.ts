@@ -1,4 +1,7 @@
-/** The table of routes as an OpenAPI 3.1 document, whose schemas are JSON Schema 2020-12 as they are. @see https://spec.openapis.org/oas/v3.1.1 */
+/**
+ * Makes the OpenAPI 3.1 document from the table of routes; its schemas are JSON Schema 2020-12, unchanged.
+ * @see https://spec.openapis.org/oas/v3.1.1
+ */
 import { API, OPERATION_IDS } from "../../api.ts";
 import { PROBLEM_TYPE } from "../../http/problem.ts";
 import { COMPONENTS } from "./components.ts";
@@ -11,7 +14,7 @@ interface About {
   readonly basePath: string;
 }
 
-/** The document of this server. */
+/** Makes the document of this server. */
 export function openApiDocument({ name, version, basePath }: About): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const id of OPERATION_IDS) {

@@ -1,8 +1,8 @@
-/** The TypeScript type of a value that fits a JSON Schema of the API. */
+/** Infers the TypeScript type of a value from a JSON Schema of the API. */
 import type { JsonObject, JsonValue } from "../../../core/base/json.ts";
 import type { ComponentTypes } from "./component-types.ts";
 
-/** Follows the keywords that `json-schema.ts` writes; any other schema is any JSON value. */
+/** Supports the keywords that `json-schema.ts` writes; any other schema gives `JsonValue`. */
 export type SchemaType<Schema> = Schema extends { readonly $ref: `#/components/schemas/${infer Name}` }
   ? Name extends keyof ComponentTypes
     ? ComponentTypes[Name]
@@ -33,5 +33,5 @@ type TypeOf<Schema, Type> = Type extends "string"
             >
           : JsonObject;
 
-/** Shown as one object by an editor. */
+/** Flattens an intersection, so that editors show one object. */
 type Flat<Type> = { readonly [Name in keyof Type]: Type[Name] };

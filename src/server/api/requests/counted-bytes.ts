@@ -1,12 +1,12 @@
-/** Counts the bytes of requests and answers as they pass. */
+/** Counts the bytes of requests and responses. */
 import { keepWith } from "../../../core/base/keep-with.ts";
 import type { HeaderReader } from "../../http/request-head.ts";
 import { WholeAnswer } from "../../http/whole-answer.ts";
 
-/** Counts bytes that have passed. */
+/** Called with each number of bytes. */
 export type Count = (bytes: number) => void;
 
-/** A request whose body is counted: at once where its length is declared, else as it is read. */
+/** Counts the body of a request: at once if its length is declared, otherwise as it is read. */
 export function countedRequest(request: Request, count: Count): Request {
   const { body, headers } = request;
   if (body === null) return request;
@@ -21,7 +21,7 @@ export function countedRequest(request: Request, count: Count): Request {
   return request;
 }
 
-/** An answer whose body is counted, in the same way. */
+/** Counts the body of a response, in the same way. */
 export function countedResponse(response: Response, count: Count): Response {
   const { body, headers } = response;
   if (body === null) return response;
@@ -31,7 +31,7 @@ export function countedResponse(response: Response, count: Count): Response {
   return response;
 }
 
-/** The same answer; `ended` is called once its body was read to the end, broke off, or is not read any further. */
+/** Returns the same response; `ended` is called once its body was read to the end, failed or was cancelled. */
 export function endedResponse(response: Response, ended: () => void): Response {
   const { body } = response;
   if (body === null) {
@@ -48,7 +48,7 @@ export function declaredLength(headers: HeaderReader): number | undefined {
   return /^\d+$/u.test(text) ? Number(text) : undefined;
 }
 
-/** The same for an answer of the API. */
+/** Counts the body of an API response. */
 export function countedAnswer(answer: WholeAnswer | Response, count: Count): WholeAnswer | Response {
   if (!(answer instanceof WholeAnswer)) return countedResponse(answer, count);
   count(answer.bytes);

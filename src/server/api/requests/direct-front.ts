@@ -1,4 +1,4 @@
-/** Answers requests of the API with Node's own objects, by the table of routes: a `Request` and a `Response` of the platform cost more than most calls. */
+/** Answers API requests with Node's own objects, by the table of routes: the platform's `Request` and `Response` cost more than most calls. */
 import { API } from "../../api.ts";
 import type { DirectHandler, DirectRequest } from "../../http/direct.ts";
 import type { RequestHead } from "../../http/request-head.ts";
@@ -12,10 +12,10 @@ import { declaredLength, type Count } from "./counted-bytes.ts";
 import type { ApiRouter } from "./router.ts";
 import type { Route } from "./route.ts";
 
-/** A path that a URL of the platform has to the letter: no dot at the beginning of a part, no character that it would escape. */
+/** Matches paths that a platform URL would not change: no segment begins with a dot, and no character needs escaping. */
 const PLAIN = /^http:\/\/server\.invalid(?:\/[\w~:@-][\w.~:@%-]*)+(?:\?[\w.~:@%=&+,*-]*)?$/u;
 
-/** Everything that is JSON, or nothing, and answered with JSON. The requests of pages and of those that are sent to another host go the usual way. */
+/** Handles requests with a JSON body or none that get JSON. Requests of pages and requests with an untrusted host take the regular path. */
 export function directApi(
   router: ApiRouter,
   { trusted, secured }: { readonly trusted: Trusted; readonly secured: ReturnType<typeof securityHeaders> },
@@ -40,7 +40,7 @@ function isJson({ answerType, bodyType, streams }: Route, head: RequestHead): bo
   return answerType === undefined && bodyType === undefined && !(streams === true && acceptsStream(head));
 }
 
-/** Its body has a declared length, or there is none. */
+/** A request whose body has a declared length, or that has no body. */
 class ReadOnce implements SentRequest {
   readonly #request: DirectRequest;
   readonly #read: () => Promise<string | undefined>;

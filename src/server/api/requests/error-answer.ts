@@ -1,4 +1,4 @@
-/** Any error as the answer to a request, without the details that are for the operator alone. */
+/** Makes the response for any error, without details meant for the operator. */
 import { ERROR_CODES, type ErrorCode } from "../../../core/error-codes.ts";
 import { ToolError, errorInfo } from "../../../core/error.ts";
 import type { Ids, Log } from "../../../core/ports.ts";
@@ -6,13 +6,13 @@ import { HttpError } from "../../http/http-error.ts";
 import { problemAnswer, problemOf } from "../../http/problem.ts";
 import type { WholeAnswer } from "../../http/whole-answer.ts";
 
-/** Codes of requests that are wrong, whose column speaks of calls of a program. */
+/** HTTP statuses that differ from the table of error codes, which is about calls: here the request itself failed. */
 const STATUS: Partial<Record<ErrorCode, number>> = { invalid_argument: 400, cancelled: 409, corrupt_record: 422, execution_failed: 500 };
 
-/** Codes whose texts may name files, addresses and statements. */
+/** Codes whose messages may name files, addresses and SQL statements. */
 const FOR_OPERATORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["store_failed", "execution_failed", "invalid_config"]);
 
-/** @param thrown whatever a handler threw */
+/** @param thrown any value that a handler threw */
 export function errorAnswer(thrown: unknown, { log, ids }: { readonly log: Log; readonly ids: Ids }): WholeAnswer {
   const error = ToolError.fromUnknown(thrown);
   const status = error instanceof HttpError ? error.status : statusOf(error);
@@ -22,7 +22,7 @@ export function errorAnswer(thrown: unknown, { log, ids }: { readonly log: Log; 
     ...(retryAfterMs === undefined && status !== 503
       ? {}
       : { "retry-after": String(Math.max(1, Math.ceil((retryAfterMs ?? 1_000) / 1_000))) }),
-    // Clients that repeat such answers by themselves would repeat what was begun.
+    // clients retry such responses automatically, which would repeat work that has begun
     "x-should-retry": error.retryable && error.outcome === "not_started" ? "true" : "false",
   };
   if (!FOR_OPERATORS.has(error.code)) return problemAnswer(problemOf(errorInfo(error), { status }), headers);
@@ -33,7 +33,10 @@ export function errorAnswer(thrown: unknown, { log, ids }: { readonly log: Log; 
   return problemAnswer(problemOf({ ...shown, message }, { status }), headers);
 }
 
-/** A session with events of a newer version is no mistake of the request: another process, of that version, can have it. */
+/**
+ * The HTTP status of an error. A session with events of a newer version is 503, as the request is valid: a process of that version can open the
+ * session.
+ */
 function statusOf({ code, retryable }: ToolError): number {
   if (code === "corrupt_record" && retryable) return ERROR_CODES.unavailable.http;
   return STATUS[code] ?? ERROR_CODES[code].http;

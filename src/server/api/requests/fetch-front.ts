@@ -1,4 +1,4 @@
-/** Answers requests of the platform by the table of routes. */
+/** Answers platform `Request`s by the table of routes. */
 import { addressOf } from "../../http/client-address.ts";
 import { readBody } from "../../http/body.ts";
 import { WholeAnswer } from "../../http/whole-answer.ts";
@@ -11,7 +11,7 @@ export async function answerFetch(router: ApiRouter, request: Request): Promise<
   const answer = found === undefined ? router.nothingAt(request) : await router.answer(found, new FetchRequest(request));
   const response = answer instanceof WholeAnswer ? answer.toResponse() : answer;
   if (request.method !== "HEAD") return response;
-  await response.body?.cancel(); // such as a stream, which is not read
+  await response.body?.cancel(); // such as an event stream, which nothing reads
   return new Response(null, response);
 }
 

@@ -1,4 +1,4 @@
-/** Passes requests for sessions that another process of the store has open on to that process. */
+/** Forwards requests for sessions that another process of the store has open to that process. */
 import type { JsonValue } from "../../../core/base/json.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { StoredProcess } from "../../../core/process-store.ts";
@@ -11,27 +11,27 @@ import { SUBMISSIONS_PATH } from "../handlers/answers.ts";
 import type { Route } from "./route.ts";
 import type { ApiServices } from "../services.ts";
 
-/** Requests that were passed on have it: they are passed on no further. */
+/** Header of forwarded requests, which are not forwarded again. */
 const FORWARDED = "haft-forwarded";
 
-/** How often it is looked whether a process that has not answered yet still lives. */
+/** How often to check that a process that has not answered yet is alive, in milliseconds. */
 const LOOK_MS = 5_000;
 
-/** Which process a request needs. */
+/** Determines the process that must answer a request. */
 export interface Destination {
-  /** The session that it works in. */
+  /** The session that the request uses. */
   readonly sessionId: string | undefined;
-  /** The place that it names. */
+  /** The place that the request names. */
   readonly place: string | undefined;
-  /** Its body, where that was read already. */
+  /** The body, if it was already read. */
   readonly body?: JsonValue | undefined;
 }
 
 /**
- * The answer of the process that has the session open, or else of one that has the place. Undefined where this one answers: for routes that need
- * neither, for sessions that are open here, or nowhere, or in a process that announced no address, and for places that this process has.
+ * Returns the response of the process that has the session open, or else of one that has the place. undefined if this process must answer: for routes
+ * that need neither, for sessions open here, nowhere, or in a process without an announced address, and for places of this process.
  *
- * @throws ToolError `unavailable` where that process cannot be reached, and where no process has the place. By rejecting
+ * @throws ToolError `unavailable` if that process cannot be reached, or no process has the place; as a rejection
  */
 export async function forwarded(
   id: OperationId,
@@ -56,28 +56,28 @@ export async function forwarded(
   return passedOn.watch(send(request, { process, what: "The place is", body: to.body }, services));
 }
 
-/** A session that another process took over may still be in this one, until it is dropped: it is open there. */
+/** Whether the session is open here. A session that another process took over may remain here until it is dropped; it is not open here. */
 function isOpenHere(sessionId: string, { runtime }: Pick<ApiServices, "runtime">): boolean {
   const session = runtime.sessions.get(sessionId);
   return session !== undefined && session.broken === undefined;
 }
 
-/** Where another process is reached that has the session open. Undefined where it is open here, or nowhere, or that process announced no address. */
+/** The address of the other process that has the session open; undefined if it is open here or nowhere, or that process announced no address. */
 export async function ownerAddress(sessionId: string, services: Pick<ApiServices, "runtime" | "sessions">): Promise<string | undefined> {
   if (isOpenHere(sessionId, services)) return undefined;
   return (await services.sessions.stored(sessionId))?.openedAt;
 }
 
 export interface AnswerElsewhereOptions extends Omit<SendOptions, "process"> {
-  /** Whether an answer that is well is the one that was looked for. @default every one */
+  /** Whether a successful response is the wanted one. @default every one is */
   readonly fits?: (answer: Response) => Promise<boolean>;
 }
 
 /**
- * The answer of the process of the store that has what a request names, where its name does not say which: all others are asked at the same time.
- * Undefined where none has it, and for a request that was passed on itself.
+ * Asks all other processes of the store at the same time, for requests whose process cannot be determined, and returns the first fitting response.
+ * undefined if no process has one, and for a forwarded request.
  *
- * @throws ToolError `unavailable` where none has it and one could not be asked. By rejecting
+ * @throws ToolError `unavailable` if none has one and some process could not be asked, as a rejection
  */
 export async function answerElsewhere(
   request: SentRequest,
@@ -99,8 +99,8 @@ export async function answerElsewhere(
 }
 
 /**
- * The other processes of the store that live and announced an address, the latest one of each address: one that was killed seems to live for a while, and
- * its address may be that of the process that replaced it, such as this one.
+ * The other living processes of the store with an address, the latest process of each address: a killed process seems alive for a while, and its
+ * address may already belong to the process that replaced it, such as this one.
  */
 async function reachedProcesses(store: Store): Promise<readonly Reached[]> {
   const living = (await store.processes()).filter(({ alive }) => alive);
@@ -110,12 +110,12 @@ async function reachedProcesses(store: Store): Promise<readonly Reached[]> {
   return [...byAddress].flatMap(([address, { id, own }]) => (own ? [] : [{ id, address }]));
 }
 
-/** It was passed on by another process, and is passed on no further. */
+/** Whether another process forwarded the request; it is then not forwarded again. */
 function wasForwarded({ headers }: SentRequest): boolean {
   return headers.get(FORWARDED) !== null;
 }
 
-/** @throws ToolError `unavailable`. By rejecting */
+/** Finds a process with a place. @throws ToolError `unavailable`, as a rejection */
 async function processWithPlace(place: string, store: Store): Promise<Reached> {
   const having = (await store.processes()).filter(({ alive, places }) => alive && places?.includes(place) === true);
   const [found] = having.flatMap(({ id, address }) => (address === undefined ? [] : [{ id, address }]));
@@ -131,22 +131,25 @@ async function processWithPlace(place: string, store: Store): Promise<Reached> {
 
 /** A process that announced an address. */
 export interface Reached {
-  /** Undefined where the store does not say. */
+  /** undefined if the store does not say. */
   readonly id: string | undefined;
   readonly address: string;
 }
 
 export interface SendOptions {
   readonly process: Reached;
-  /** For messages: `The session is open`. */
+  /** For messages, such as `The session is open`. */
   readonly what: string;
-  /** In place of that of the request. */
+  /** Replaces the body of the request. */
   readonly body?: JsonValue | undefined;
-  /** How long to wait for an answer. @default as long as the client does */
+  /** How long to wait for a response. @default as long as the client waits */
   readonly timeoutMs?: number;
 }
 
-/** Sends a request to another process as it is, and waits for the head of its answer while that process lives. @throws ToolError `unavailable`. By rejecting */
+/**
+ * Sends a request to another process unchanged, and waits for the head of the response while that process is alive.
+ * @throws ToolError `unavailable`, as a rejection
+ */
 async function send(
   sent: SentRequest,
   { process, what, body: read, timeoutMs }: SendOptions,
@@ -158,7 +161,7 @@ async function send(
   target.pathname = pathname;
   target.search = search;
   const headers = withoutConnection(request.headers);
-  headers.delete("origin"); // this server has judged it by its own address
+  headers.delete("origin"); // this server has checked it against its own address
   headers.set("accept-encoding", "identity");
   headers.set(FORWARDED, "1");
   const { method } = request;
@@ -167,7 +170,7 @@ async function send(
   const body = read === undefined ? request.body : JSON.stringify(read);
   if (read !== undefined) headers.delete("content-length");
   try {
-    // The client's connection and this one end together, as if it had asked there itself.
+    // the upstream request ends with the client's connection, and vice versa
     const answer = await fetch(target, {
       method,
       headers,
@@ -184,7 +187,7 @@ async function send(
   }
 }
 
-/** The answer as this server would give it: the process that gave it may be below another path of its host, or none. */
+/** Rewrites the addresses in a response for this server: the process that sent it may be below another path of its host, or none. */
 async function placedHere({ status, headers: given, body }: Response, basePath: string): Promise<Response> {
   const headers = withoutConnection(given);
   const location = headers.get("location");
@@ -201,7 +204,7 @@ async function placedHere({ status, headers: given, body }: Response, basePath: 
 }
 
 function notReached(thrown: unknown, { what, process: { address } }: Pick<SendOptions, "what" | "process">): ToolError {
-  const wasSent = !neverConnected(thrown instanceof Error ? thrown.cause : thrown); // fetch says why in the cause
+  const wasSent = !neverConnected(thrown instanceof Error ? thrown.cause : thrown); // the reason is in the cause of fetch's error
   return new ToolError("unavailable", `${what} in another process, which could not be reached.`, {
     retryable: true,
     outcome: wasSent ? "unknown" : "not_started",
@@ -214,7 +217,7 @@ function notReached(thrown: unknown, { what, process: { address } }: Pick<SendOp
   });
 }
 
-/** Aborts its signal once a process lives no more: one that was frozen holds connections open, and has lost its sessions by then. */
+/** Aborts its signal when a process is not alive any more: a frozen process keeps connections open, but has lost its sessions. */
 function whileAlive(
   id: string | undefined,
   { store, clock }: Pick<ApiServices, "store" | "clock">,
@@ -226,8 +229,8 @@ function whileAlive(
     if (!isOver) cancel = clock.timer(() => void look(), LOOK_MS);
   };
   const look = async (): Promise<void> => {
-    const processes = await store?.processes().catch(() => undefined); // it is asked again
-    if (isOver) return; // its answer came meanwhile, and is being read
+    const processes = await store?.processes().catch(() => undefined); // tried again at the next look
+    if (isOver) return; // the response arrived meanwhile, and is being read
     if (processes?.some((one) => one.id === id && one.alive) === false) gone.abort(new Error("The process has been silent for too long."));
     else lookLater();
   };

@@ -1,4 +1,4 @@
-/** Requests with an `Idempotency-Key`: done once, and answered the same ever after. */
+/** Runs requests with an `Idempotency-Key` once, and repeats their first answer. */
 import { hash } from "node:crypto";
 import { KEYED_REQUEST_KEPT_MS, type AccessStore, type KeyedRequest, type RequestHold } from "../../../core/access-store.ts";
 import { canonicalJson } from "../../../core/base/canonical-json.ts";
@@ -25,48 +25,49 @@ interface Asked {
 
 type Answer = WholeAnswer | Response;
 
-/** The first answer to a keyed request. */
+/** The first answer to a keyed request, as it is stored. */
 interface Kept {
   readonly status: number;
   readonly headers: readonly (readonly [string, string])[];
   readonly body: string;
 }
 
-/** A process that works on a request beats so often; one that is silent for so long has ended. */
+/** How often a process that runs a request sends a heartbeat, in milliseconds. After SILENT_MS without one it counts as ended. */
 const BEAT_MS = 5_000;
 const SILENT_MS = 15_000;
-/** How often a request looks whether the same one, in another process, is over. */
+/** How often to check whether the same request has ended in another process, in milliseconds. */
 const LOOK_MS = 100;
 
 const HEADER = "idempotency-key";
 const MAX_KEY_LENGTH = 255;
-/** Their session is gone once they were done, and a repetition is answered all the same. */
+/** Operations that end their session: a repetition is answered although the session is gone. */
 const ENDS_SESSION: ReadonlySet<OperationId> = new Set<OperationId>(["commitSession", "discardSession"]);
 const FORGET_EVERY_MS = 60 * 60 * 1_000;
-/** Headers of an answer that are given again. */
+/** Headers of an answer that are stored and repeated. */
 const HEADERS = ["content-type", "location", "cache-control", "retry-after", "x-should-retry"] as const;
 
 export interface KeyedAnswersOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly ids: Ids;
-  /** Where requests and their first answers are kept. */
+  /** Stores the requests and their first answers. */
   readonly access: AccessStore;
   readonly identityOf: SessionIdentities;
-  /** The session of an agent, by the agent's name; undefined where no agent has it. */
+  /** The session id of an agent, by the agent's name; undefined if no agent has the name. */
   readonly sessionOfAgent: (name: string) => string | undefined;
 }
 
 /**
- * A key belongs to a principal, a route and a session, which is another one when it was removed and created again. A request is recorded before it begins, with the fingerprint of the validated
- * request: other content is refused with 409 from then on. The first answer is kept for 24 hours, and given again with
- * `idempotency-replayed: true`. Of processes that share a store one does the request; the others wait for its answer, and one of them does it again when
- * the first is silent for 15 s: it has ended, and whether it had done its work is not known. Calls know by their session what they did, so they are not waited for.
+ * Runs keyed requests. A key belongs to a principal, a route and a session; a session that was removed and created again is a different one. A
+ * request is recorded before it begins, with the fingerprint of the validated request: from then on, other content is refused with 409. The first
+ * answer is kept for 24 hours, and repeated with `idempotency-replayed: true`. Of several processes with one store, one runs the request. The others
+ * wait for its answer, and one of them runs it again if the first is silent for 15 s: that process has ended, and whether the work was done is
+ * unknown. Requests that run calls do not wait: their session knows by the key which calls were made.
  */
 export class KeyedAnswers {
   readonly #options: KeyedAnswersOptions;
   readonly #running = new Map<string, { readonly fingerprint: string; readonly ended: Promise<Ended> }>();
-  /** Holders of attempts here that are over, and whose hold the store could not end: it is not waited for. */
+  /** Holders of attempts that have ended here but could not be released in the store; other attempts do not wait for them. */
   readonly #left = new Set<string>();
   #forgotAt: number | undefined;
 
@@ -74,7 +75,11 @@ export class KeyedAnswers {
     this.#options = options;
   }
 
-  /** @param work is given the scoped key; undefined where the request has none. @throws ToolError `conflict`, `invalid_argument`; as the work */
+  /**
+   * Answers a request, running `work` at most once per key.
+   * @param work gets the scoped key; undefined without a key.
+   * @throws ToolError `conflict`, `invalid_argument`; as the work
+   */
   async answer(keyed: Asked, work: (key: string | undefined) => Promise<Answer>): Promise<Answer> {
     const given = keyed.request.headers.get(HEADER);
     if (given === null) return work(undefined);
@@ -98,7 +103,7 @@ export class KeyedAnswers {
     }
   }
 
-  /** The key of the record: what a session that was removed answered is not found for the next one of its id. */
+  /** The key of the record. It includes the session's identity, so that answers of a removed session are not found for the next one with its id. */
   async #recordKey(scoped: string, { params, body }: ReadRequest): Promise<string> {
     const { agentName } = params;
     const { sessionId } =
@@ -118,9 +123,9 @@ export class KeyedAnswers {
       const stopBeats = this.#beat(hold);
       try {
         const kept = await written(await work());
-        if (kept.status === 202) return { kept, isOwn: true }; // what it will come to is asked for again
-        // The session may have been created by another request after this one had looked for it.
-        const lasting = key === scoped ? await this.#recordKey(scoped, keyed.read).catch(() => key) : key; // it was done
+        if (kept.status === 202) return { kept, isOwn: true }; // not an end result; a repetition runs it again
+        // the session may have been created by another request after this one had looked it up
+        const lasting = key === scoped ? await this.#recordKey(scoped, keyed.read).catch(() => key) : key;
         return lasting === key ? await this.#keep({ key, keyed }, kept) : await this.#keepMoved({ key: lasting, fingerprint, keyed }, kept);
       } finally {
         stopBeats();
@@ -129,8 +134,8 @@ export class KeyedAnswers {
   }
 
   /**
-   * Does work under a hold of its own, which ends with it: a request that failed, is not over, or whose answer could not be kept may be begun again at once. The
-   * store ends the hold of one that it keeps an answer of.
+   * Runs work while holding the request. A request that failed, has not ended, or whose answer could not be kept is released, and can begin again at
+   * once. The store itself releases a request when it keeps the answer.
    */
   async #held(key: string, work: (hold: Hold) => Promise<Ended>): Promise<Ended> {
     const { access, ids, log } = this.#options;
@@ -149,7 +154,7 @@ export class KeyedAnswers {
     }
   }
 
-  /** Undefined when the request is to be done here; else its record, with an answer or other content. */
+  /** Claims the request. undefined if it must run here; otherwise its record, with an answer or with other content. */
   async #begin({ keyed, ...request }: Attempt & { readonly holder: string }): Promise<KeyedRequest | undefined> {
     const { access, clock } = this.#options;
     const patienceMs = knowsItsCalls(keyed) ? 0 : SILENT_MS;
@@ -164,12 +169,12 @@ export class KeyedAnswers {
       }
       const { hold } = known;
       if (seen === undefined || seen.hold.holder !== hold.holder || seen.hold.beats !== hold.beats) seen = { hold, since: clock.now() };
-      // A client that has gone does not end the wait: others may wait for the same.
+      // the wait continues if the client disconnects, since others may be waiting for the same request
       if (patienceMs > 0 && !this.#left.has(hold.holder)) await pause(clock, LOOK_MS, undefined, { background: true });
     }
   }
 
-  /** Tells other processes that this one is at work on a request. */
+  /** Sends heartbeats to other processes while this one works on a request. Returns a function that stops them. */
   #beat(hold: Hold): () => void {
     const { access, clock, log } = this.#options;
     let cancel = (): void => {};
@@ -188,9 +193,10 @@ export class KeyedAnswers {
   }
 
   /**
-   * Keeps an answer. Another process may have done the request as well: the answer that was kept first is the one to give.
+   * Keeps an answer. If another process ran the request as well, the answer that was kept first is returned.
    *
-   * @throws ToolError `unavailable` when it could not be kept and asking again does nothing twice; the answer to a request that was done is given all the same
+   * @throws ToolError `unavailable` if it could not be kept and a repetition does nothing twice; otherwise the answer is returned although it was not
+   * kept
    */
   async #keep({ key, keyed }: Pick<Attempt, "key" | "keyed">, kept: Kept): Promise<Ended> {
     const { access, log } = this.#options;
@@ -205,7 +211,7 @@ export class KeyedAnswers {
     }
   }
 
-  /** Keeps an answer under another key than the one that its request was begun with: that of a session which has come since, or is gone. */
+  /** Keeps an answer under another key than its request began with, because the session was created or removed meanwhile. */
   async #keepMoved({ key, fingerprint, keyed }: Attempt, kept: Kept): Promise<Ended> {
     const { access, clock, log } = this.#options;
     const ended = await this.#held(key, async (hold) => {
@@ -221,7 +227,7 @@ export class KeyedAnswers {
     return { kept: ended.kept, isOwn: ended.isOwn };
   }
 
-  /** Once an hour: what is too old. */
+  /** Deletes expired answers, once an hour. */
   #forget(): void {
     const { access, clock, log } = this.#options;
     if (this.#forgotAt !== undefined && clock.now() - this.#forgotAt < FORGET_EVERY_MS) return;
@@ -235,9 +241,9 @@ export class KeyedAnswers {
 
 interface Ended {
   readonly kept: Kept;
-  /** Whether it is the answer of this attempt, and not one that was kept before. */
+  /** Whether it is the answer of this attempt, not one that was kept before. */
   readonly isOwn: boolean;
-  /** The record of its hold has an answer, so the hold is over. @default false */
+  /** Whether the request is already released, because its record has an answer. @default false */
   readonly isFree?: boolean;
 }
 
@@ -255,7 +261,7 @@ function checkKey(key: string): void {
   throw new HttpError(400, "invalid_argument", `An Idempotency-Key has 1 to ${MAX_KEY_LENGTH} printable ASCII characters.`);
 }
 
-/** The same key of another principal, route or session is another one. */
+/** The key scoped to its principal, route and path parameters. */
 function scopedKey(key: string, { id, principal, read: { params } }: Asked): string {
   return hash("sha256", canonicalJson([principal.id, id, params, key]));
 }
@@ -264,7 +270,7 @@ function scopedKey(key: string, { id, principal, read: { params } }: Asked): str
 function keptOf(text: string): Kept {
   const value: JsonValue = parseJson(text, { maxDepth: 8, maxChars: Infinity });
   if (isJsonObject(value) && typeof value["status"] === "number" && Array.isArray(value["headers"]) && typeof value["body"] === "string")
-    return value as unknown as Kept; // written by #run
+    return value as unknown as Kept; // written by #keep
   throw new ToolError("corrupt_record", "The first answer to this request is damaged.");
 }
 

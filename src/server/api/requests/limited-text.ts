@@ -1,7 +1,7 @@
-/** A body as text, piece by piece, no further than it may be long. */
+/** Reads a body as text, chunk by chunk, up to a maximum size. */
 import { ToolError } from "../../../core/error.ts";
 
-/** @throws ToolError `too_large`, while it is read */
+/** @throws ToolError `too_large` while the body is read */
 export async function* limitedText({ body }: Request, maxBytes: number): AsyncGenerator<string, void, undefined> {
   if (body === null) return;
   const decoder = new TextDecoder("utf-8");

@@ -1,10 +1,10 @@
-/** Counts the requests, bytes, calls and streams of each principal, and refuses those beyond its limits. */
+/** Limits the requests, bytes, calls and streams of each principal. */
 import { plural } from "../../../core/base/wording.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Clock } from "../../../core/ports.ts";
 import type { ServerSettings } from "../server-settings.ts";
 
-/** The kinds of work that are limited at a time. */
+/** Kinds of work whose concurrency is limited. */
 export type Counted = "requests" | "calls" | "streams";
 
 interface Share {
@@ -18,7 +18,7 @@ interface Share {
 type Counts = { -readonly [Name in keyof Share]: Share[Name] };
 
 const MINUTE_MS = 60_000;
-/** An amount to spend in a minute, which grows again with time. */
+/** A token bucket: an amount per minute, refilled continuously. */
 class Budget {
   readonly #most: number;
   #left: number;
@@ -30,28 +30,28 @@ class Budget {
     this.#at = now;
   }
 
-  /** Milliseconds until so much is left; 0 when it is. */
+  /** Milliseconds until `amount` is available; 0 if it is. */
   waitFor(amount: number, now: number): number {
     this.#left = Math.min(this.#most, this.#left + ((now - this.#at) * this.#most) / MINUTE_MS);
     this.#at = now;
     return this.#left >= amount ? 0 : ((amount - this.#left) * MINUTE_MS) / this.#most;
   }
 
-  /** Also more than is left: what has begun is not cut off, the next waits for longer. */
+  /** Spends an amount, also more than is available: work that has begun is not cut off; the next request waits longer. */
   spend(amount: number): void {
     this.#left -= amount;
   }
 }
 
-/** Principals whose counts are kept although they have nothing under way. */
+/** Maximum number of idle principals whose counts are kept. */
 const MAX_IDLE = 10_000;
 
 export class Limits {
   readonly #settings: ServerSettings;
   readonly #clock: Clock;
-  /** The one that was seen longest ago first. */
+  /** Counts by principal, least recently used first. */
   readonly #shares = new Map<string, Counts>();
-  /** The last of them: a request asks for its own several times. */
+  /** The latest principal, cached because one request looks up its counts several times. */
   #latest: { readonly principalId: string; readonly share: Counts } | undefined;
 
   constructor(settings: ServerSettings, clock: Clock) {
@@ -59,14 +59,14 @@ export class Limits {
     this.#clock = clock;
   }
 
-  /** Whether `take` would take one now. */
+  /** Whether `take` would succeed now. */
   mayTake(principalId: string): boolean {
     const { ofRequests, ofBytes } = this.#shareOf(principalId);
     const now = this.#clock.now();
     return ofBytes.waitFor(1, now) === 0 && ofRequests.waitFor(1, now) === 0;
   }
 
-  /** Takes one of the requests that a principal may send in a minute. @throws ToolError `rate_limited` with the wait that helps */
+  /** Counts a request against the principal's requests per minute. @throws ToolError `rate_limited` with the time to wait */
   take(principalId: string): void {
     const { ofRequests, ofBytes } = this.#shareOf(principalId);
     const { maxRequestsPerMinute, maxBytesPerMinute } = this.#settings;
@@ -78,15 +78,15 @@ export class Limits {
     ofRequests.spend(1);
   }
 
-  /** Counts bytes of a request or an answer. A principal that has spent more than it may sends no other request until its minute has them again. */
+  /** Counts bytes of a request or a response. A principal that is over its limit can send no request until enough time has passed. */
   spendBytes(principalId: string, bytes: number): void {
     this.#shareOf(principalId).ofBytes.spend(bytes);
   }
 
   /**
-   * Counts work that begins; the returned function ends it.
+   * Counts work as begun; the returned function ends it.
    *
-   * @throws ToolError `rate_limited` when it would be too much now, `too_large` when it always would be
+   * @throws ToolError `rate_limited` if it exceeds the limit now, `too_large` if it always would
    */
   begin(principalId: string, what: Counted, count: number = 1): () => void {
     const share = this.#shareOf(principalId);
@@ -102,7 +102,7 @@ export class Limits {
     };
   }
 
-  /** How much of it there is, over all principals. */
+  /** The amount in progress, over all principals. */
   total(what: Counted): number {
     let sum = 0;
     for (const share of this.#shares.values()) sum += share[what];
@@ -143,7 +143,7 @@ export class Limits {
 const RETRY_MS = 1_000;
 
 function tooMany(what: string, retryAfterMs: number): ToolError {
-  const seconds = Math.max(1, Math.ceil(retryAfterMs / 1_000)); // as the header Retry-After says it
+  const seconds = Math.max(1, Math.ceil(retryAfterMs / 1_000)); // as in the header Retry-After
   return new ToolError("rate_limited", `One principal may have ${what}.`, {
     hint: `Send fewer, or send this again in ${plural(seconds, "second")}.`,
     retryAfterMs: Math.ceil(retryAfterMs),

@@ -1,4 +1,4 @@
-/** Reads a request by the schemas of its route, and describes each problem of one that does not fit. */
+/** Validates a request by the schemas of its route, and describes each problem. */
 import { unescapeStep } from "../../../core/base/json-pointer.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { didYouMean } from "../../../core/base/near-names.ts";
@@ -14,7 +14,7 @@ import { COMPONENTS } from "../openapi/components.ts";
 import type { Parameters, Route } from "./route.ts";
 import { getOrAdd } from "../../../core/base/get-or-add.ts";
 
-/** The parts of a request, each of which fits its schema. */
+/** The validated parts of a request. */
 export interface ReadRequest {
   readonly params: JsonObject;
   readonly query: JsonObject;
@@ -25,13 +25,13 @@ interface Validators {
   readonly params: Validator;
   readonly query: Validator;
   readonly body: Validator | undefined;
-  /** The query of a request without one. */
+  /** The query of a request that has none. */
   readonly defaults: JsonObject;
 }
 
 const compiled = new Map<OperationId, Validators>();
 
-/** @throws ToolError `invalid_argument`, `too_large`; HttpError 415. By rejecting */
+/** Reads and validates a request. @throws ToolError `invalid_argument`, `too_large`; HttpError 415; as a rejection */
 export async function readRequest(
   id: OperationId,
   request: SentRequest,
@@ -66,7 +66,7 @@ function validatorsOf(id: OperationId): Validators {
   };
 }
 
-/** The text of a query, with the types that its schemas give its values. A parameter that is given twice is an array, which fits none. */
+/** Converts a query to the types of its schemas. A repeated parameter becomes an array, which no schema accepts. */
 function readQuery(declared: Parameters, given: URLSearchParams): JsonObject {
   const query: [string, JsonValue][] = [];
   for (const name of new Set(given.keys())) {
@@ -112,14 +112,17 @@ async function readJson(
   }
 }
 
-/** @throws ToolError `too_large`. By rejecting */
+/** @throws ToolError `too_large`, as a rejection */
 async function readText(request: SentRequest, maxBodyBytes: number): Promise<string> {
   const text = await request.text(maxBodyBytes);
   if (text === undefined) throw new ToolError("too_large", `The body is larger than ${maxBodyBytes} bytes.`);
   return text;
 }
 
-/** Parameters other than UTF-8 as the charset could make others read it differently; a form of a page cannot send these types. @throws HttpError 415 */
+/**
+ * Checks the media type. Other charsets are refused, since another reader could decode the body differently; HTML forms cannot send these types.
+ * @throws HttpError 415
+ */
 function checkType({ headers }: RequestHead, wanted: string): void {
   const [type = "", ...parameters] = (headers.get("content-type") ?? "")
     .toLowerCase()
@@ -132,7 +135,7 @@ function checkType({ headers }: RequestHead, wanted: string): void {
   throw new HttpError(415, "invalid_argument", problem, { hint: `Send Content-Type: ${wanted}.` });
 }
 
-/** @throws ToolError `invalid_argument` with each problem */
+/** @throws ToolError `invalid_argument` that lists each problem */
 function check(validator: Validator, value: unknown, place: "path" | "query" | "body"): void {
   const problems = validator.problems(value);
   const [first] = problems;
@@ -146,7 +149,7 @@ function check(validator: Validator, value: unknown, place: "path" | "query" | "
   });
 }
 
-/** The hint for an unknown field: the known one that is nearest, or all of them. */
+/** The hint for an unknown field: the nearest known field, or all of them. */
 function suggestion(problems: readonly SchemaProblem[], schema: unknown): string | undefined {
   const unknown = problems.find(({ keyword }) => keyword === "additionalProperties");
   if (unknown === undefined) return undefined;
@@ -172,7 +175,7 @@ function fieldOf(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null && Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined;
 }
 
-/** The error for a path that no route has, with one that may have been meant. */
+/** The error for a path without a route, with a similar path as hint. */
 export function noRoute(method: string, path: string): HttpError {
   const routes = OPERATION_IDS.map((id): Route => API[id]);
   const methods = routes.filter((route) => matches(route.path, path)).map((route) => route.method);
@@ -194,7 +197,7 @@ function matches(template: string, path: string): boolean {
   return steps.length === given.length && steps.every((step, at) => (step.startsWith("{") ? given[at] !== "" : step === given[at]));
 }
 
-/** The template with what was given where it has parameters, so that only the rest counts as misspelt. */
+/** The template with its parameters replaced by the given segments, so that only misspelt fixed segments count as different. */
 function fitted(template: string, path: string): string {
   const given = path.split("/");
   return template

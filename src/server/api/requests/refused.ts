@@ -1,4 +1,4 @@
-/** Requests that are refused: by who sends them, or for what they do. */
+/** Refuses requests because of their sender or their contents. */
 import { ToolError } from "../../../core/error.ts";
 import type { Principal, Scope } from "../../auth/principal.ts";
 import type { ServerAccess } from "../../auth/server-access.ts";
@@ -6,10 +6,10 @@ import type { HeadRequest, RequestHead } from "../../http/request-head.ts";
 import { HttpError } from "../../http/http-error.ts";
 import type { ApiServices } from "../services.ts";
 
-/** A request that is not let in; access has kept it already. */
+/** A request that authentication denied, and recorded. */
 class Denied extends HttpError {}
 
-/** The sender of a request that has the scope; without one, any sender that is known. @throws HttpError 401 and 403. By rejecting */
+/** Authenticates a request. @param scope the scope it needs; undefined accepts every known sender. @throws HttpError 401 and 403, as a rejection */
 export async function admitted(access: ServerAccess, request: Request | HeadRequest, scope: Scope | undefined): Promise<Principal> {
   const { principal, denial } = await access.admitHead(request, { scope });
   if (denial === undefined) return principal;
@@ -19,14 +19,14 @@ export async function admitted(access: ServerAccess, request: Request | HeadRequ
 
 interface Refused {
   readonly principal: Principal;
-  /** The names of the tools, as the request has them. */
+  /** The tools' names, as the request has them. */
   readonly names?: readonly string[];
 }
 
-/** The sender and the tools of a request that is refused with this error. */
+/** The principal and the tools of refused requests, by error. */
 const REFUSED = new WeakMap<object, { readonly principal: string; readonly toolNames: readonly string[] }>();
 
-/** The error that a request is refused with, so that the audit has the principal and the tools with it. */
+/** Makes the error of a refused request, and remembers the principal and the tools for the audit. */
 export function refusalOf(
   thrown: unknown,
   { principal, names = [] }: Refused,
@@ -42,7 +42,7 @@ export function refusalOf(
   return error;
 }
 
-/** Keeps a request that is answered with 403 or 429. */
+/** Records a request that is answered with 403 or 429. */
 export function noteRefused(
   access: ServerAccess,
   {

@@ -1,4 +1,4 @@
-/** One row of the table of routes. */
+/** The type of a row in the table of routes. */
 import type { Scope } from "../../auth/principal.ts";
 
 /** Parameters by name. */
@@ -7,34 +7,34 @@ export type Parameters = Readonly<Record<string, object>>;
 /** One operation of the HTTP API, as data. */
 export interface Route {
   readonly method: "GET" | "POST" | "DELETE";
-  /** Parameters in braces, as OpenAPI has them: `/v1/tools/{toolName}`. */
+  /** Parameters in braces, as in OpenAPI: `/v1/tools/{toolName}`. */
   readonly path: `/${string}`;
-  /** The scope that a principal needs; `any`: it gives a principal what is its own, whatever its scopes; `none`: it is open to everybody. */
+  /** The scope that a principal needs. `any`: any known principal, for routes that return its own data; `none`: no credentials are needed. */
   readonly scope: Scope | "any" | "none";
   readonly summary: string;
   readonly description?: string;
   readonly params?: Parameters;
-  /** One that may have a `place` is answered by a process that has the place, where no other one has the session open. */
+  /** A route that declares `place` is answered by a process that has the place, unless another process has the session open. */
   readonly query?: Parameters;
   /** The schema of a JSON body. */
   readonly body?: object;
-  /** A body that is not JSON. */
+  /** The media type of a body that is not JSON. */
   readonly bodyType?: "application/jsonl";
-  /** Its body may be left out. */
+  /** Whether the body is optional. */
   readonly bodyOptional?: true;
   /** @default 200 */
   readonly status?: 201 | 204;
-  /** The schema of the JSON that it answers with; left out with 204 and `answerType`. */
+  /** The schema of the JSON response; omitted with 204 and `answerType`. */
   readonly answer?: object;
-  /** An answer that is not JSON. */
+  /** The media type of a response that is not JSON. */
   readonly answerType?: "application/jsonl" | "text/plain; version=0.0.4" | "text/event-stream";
-  /** The same URL is an event stream for those who accept `text/event-stream`. */
+  /** Whether the same URL returns an event stream to clients that accept `text/event-stream`. */
   readonly streams?: true;
-  /** It may answer 202 with a `Location` when the work takes longer than `waitMs`. */
+  /** Whether it may answer 202 with a `Location` if the work takes longer than `waitMs`. */
   readonly mayTakeLong?: true;
-  /** It works in its session, in the process that has that open: where that is another one of the same store, it is passed on to it. */
+  /** Whether it must run in the process that has its session open; other processes of the store forward the request there. */
   readonly inSession?: true;
-  /** Takes an `Idempotency-Key`. */
+  /** Whether it takes an `Idempotency-Key`. */
   readonly keyed?: true;
   /** A request for the documentation and the tests. */
   readonly example: {

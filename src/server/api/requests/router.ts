@@ -27,34 +27,34 @@ export interface RouterParts {
   readonly keyed: KeyedAnswers;
 }
 
-/** A client that repeats such a request by itself would run its calls twice. */
+/** For responses of writes: a client that retried one automatically would run its calls twice. */
 const NO_RETRY = { "x-should-retry": "false" } as const;
 
-/** A key that is revoked reads nothing more so soon: an answer that was waited for longer is given to none that has ended meanwhile. */
+/** If a response took longer than this, credentials are checked again, so that a key revoked meanwhile reads nothing. In milliseconds. */
 const REVOKED_MS = 1_000;
 
-/** The principal of requests to routes that need none. */
+/** The principal of requests to routes without authentication. */
 const ANYBODY: Principal = Object.freeze({ id: "anybody", name: "anybody", scopes: new Set<never>() });
 
 type AnyHandler = (request: Keyed, services: ApiServices) => unknown;
 
-/** The route of a request, and the parameters in its path. */
+/** A route, and the parameters in its path. */
 export interface FoundRoute {
   readonly id: OperationId;
   readonly params: Readonly<Record<string, string>>;
 }
 
-/** Answers requests by the table of routes, whichever server they came to. */
+/** Answers requests by the table of routes, from any HTTP server. */
 export interface ApiRouter {
-  /** Undefined where the table has none. `HEAD` is answered as `GET`. */
+  /** Finds the route; undefined if there is none. `HEAD` finds the route of `GET`. */
   find(head: RequestHead): FoundRoute | undefined;
-  /** The answer to a request for which there is no route. */
+  /** The response to a request without a route. */
   nothingAt(head: RequestHead): WholeAnswer;
-  /** Never rejects. */
+  /** Answers a request. Never rejects. */
   answer(found: FoundRoute, request: SentRequest): Promise<WholeAnswer | Response>;
 }
 
-/** Loads the router of Hono. @throws ToolError `unavailable` without it. By rejecting */
+/** Loads Hono's router. @throws ToolError `unavailable` if it is not installed, as a rejection */
 export async function makeRouter(parts: RouterParts): Promise<ApiRouter> {
   const { TrieRouter, getPath, tryDecodeURIComponent } = await loadHono();
   const routes = new TrieRouter<OperationId>();
@@ -87,7 +87,7 @@ async function loadHono(): Promise<HonoRouter> {
       import("hono/router/trie-router"),
       import("hono/utils/url"),
     ]);
-    // It reads the address alone.
+    // getPath reads only the URL
     return { TrieRouter: Router, getPath: getPath as HonoRouter["getPath"], tryDecodeURIComponent };
   } catch (thrown: unknown) {
     throw cannotLoad({ name: "hono", need: "the HTTP API needs it" }, thrown);
@@ -110,7 +110,8 @@ async function answerRoute(found: FoundRoute, request: SentRequest, parts: Route
     if (isLong && API[id].method === "GET" && principal !== ANYBODY && !(await holds(principal, services)))
       await admittedTo(id, request, services);
   } catch (caught: unknown) {
-    const thrown = caught === request.signal.reason ? clientGone(caught) : caught; // it failed for no other reason
+    // a handler that throws the abort reason failed because the client disconnected
+    const thrown = caught === request.signal.reason ? clientGone(caught) : caught;
     response = errorAnswer(thrown, services);
     noteRefused(services.access, { request, status: response.status, thrown, principal: principal?.id });
   }
@@ -121,25 +122,25 @@ async function answerRoute(found: FoundRoute, request: SentRequest, parts: Route
   return countedAnswer(response, (bytes) => services.limits.spendBytes(principalId, bytes));
 }
 
-/** An answer that is sent bit by bit is under way until it has been read. Event streams are counted by themselves. */
+/** A streamed response counts as in progress until it has been read. Event streams are counted separately. */
 function underWayUntilRead(
   answer: WholeAnswer | Response,
   { end, signal }: { readonly end: () => void; readonly signal: AbortSignal },
 ): WholeAnswer | Response {
   if (answer instanceof Response && !isEventStream(answer)) {
-    signal.addEventListener("abort", end, { once: true }); // a framework around the server may not read on for a client that has gone
+    signal.addEventListener("abort", end, { once: true }); // a framework around the server may stop reading when the client disconnects
     return endedResponse(answer, end);
   }
   end();
   return answer;
 }
 
-/** An agent that runs in another process of the store is known there by the name of its session. */
+/** The session id of an agent. The session of an agent in another process of the store has the agent's name. */
 function sessionOfAgent(name: string | undefined, { agents }: ApiServices): string | undefined {
   return name === undefined ? undefined : (agents.get(name)?.session.id ?? name);
 }
 
-/** A body that is declared to be longer than it may be is not read, and not counted. */
+/** Counts the body of a request. A body that is declared larger than the limit is not read, and not counted. */
 function countedFor(id: OperationId, request: SentRequest, { principal, services }: CountedFor): SentRequest {
   if (principal === ANYBODY) return request;
   const { limits, settings } = services;
@@ -153,7 +154,7 @@ interface CountedFor {
   readonly services: ApiServices;
 }
 
-/** @throws HttpError 401 and 403; ToolError `rate_limited`. By rejecting */
+/** @throws HttpError 401 and 403; ToolError `rate_limited`; as a rejection */
 async function principalOf(id: OperationId, request: SentRequest, services: ApiServices): Promise<Principal> {
   const { scope }: Route = API[id];
   if (scope === "none") return ANYBODY;
@@ -166,25 +167,27 @@ async function principalOf(id: OperationId, request: SentRequest, services: ApiS
   return principal;
 }
 
-/** Whether the credentials that let the principal in are still good: they are not read a second time, as some are good for one request. */
+/**
+ * Whether the accepted credentials are still valid. The request is not authenticated again, since some credentials are valid for one request only.
+ */
 async function holds(principal: Principal, { access, clock }: ApiServices): Promise<boolean> {
   return (principal.expiresAt ?? Infinity) > clock.wallTime() && (await access.isValid(principal));
 }
 
-/** @throws HttpError 401 and 403. By rejecting */
+/** @throws HttpError 401 and 403, as a rejection */
 function admittedTo(id: OperationId, request: SentRequest, { access }: ApiServices): Promise<Principal> {
   const { scope }: Route = API[id];
   return admitted(access, request, scope === "any" || scope === "none" ? undefined : scope);
 }
 
-/** Its session is in the query or the body, which has to be read first. */
+/** Whether the session is named in the query or the body, which must be read first. */
 function namesSession({ inSession, path }: Route): boolean {
   return inSession === true && !/\{(?:sessionId|agentName)\}/u.test(path);
 }
 
 type Keyed = ApiRequest & { readonly idempotencyKey: string | undefined };
 
-/** Its signal is asked for by those who wait for it alone. */
+/** The request for a handler. `signal` is a getter, so that it is made only for handlers that use it. */
 function validRequest(
   { params, query, body }: ReadRequest,
   of: Pick<Keyed, "principal" | "runtime" | "request" | "idempotencyKey">,
@@ -214,7 +217,7 @@ async function answer(
     throw new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
   const place = request.url.includes("?") ? (new URL(request.url).searchParams.get("place") ?? undefined) : undefined;
   const mayPassOn = services.store !== undefined && (route.inSession === true || place !== undefined);
-  // A request of a session key for another session is not passed on: the answer would say that there is such a session.
+  // not forwarded for another session than that of a session key: the response would reveal that the session exists
   const isSeen = (sessionId: string | undefined): boolean =>
     principal.sessionId === undefined || sessionId === undefined || principal.sessionId === sessionId;
   const passOn = async (to: Destination): Promise<Response | undefined> =>
@@ -229,7 +232,7 @@ async function answer(
     const elsewhere = await passOn({ sessionId: typeof sessionId === "string" ? sessionId : undefined, place, body: read.body });
     if (elsewhere !== undefined) return elsewhere;
   }
-  // The table says of each operation what its handler takes: here all are one.
+  // each handler has the type of its own operation; here they are called uniformly
   const handler = handlers[id] as AnyHandler;
   const work = async (idempotencyKey: string | undefined): Promise<WholeAnswer | Response> => {
     const { runtime } = services;
@@ -244,7 +247,7 @@ async function answer(
   return keyed.answer({ id, principal, request, read }, work);
 }
 
-/** The answer of a route, made of the value that its handler gave. */
+/** Makes the response from the value that a handler returned. */
 function answerOf(given: unknown, { method, status }: Route): WholeAnswer | Response {
   const isRead = method === "GET";
   if (given instanceof Response) {

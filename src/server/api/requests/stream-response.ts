@@ -1,11 +1,11 @@
-/** Answers with an event stream, and counts it. */
+/** Answers with an event stream, and counts it against the limits. */
 import { ToolError } from "../../../core/error.ts";
 import type { StreamFilter } from "../../events/event-hub.ts";
 import { EVENT_STREAM_HEADERS } from "../../events/sse.ts";
 import { watchedStream } from "../../auth/watched-stream.ts";
 import type { ApiServices, RequestOf } from "../services.ts";
 
-/** @throws ToolError `rate_limited` when the principal follows too many; `not_found` and `gone`. By rejecting */
+/** @throws ToolError `rate_limited` if the principal has too many streams; `not_found` and `gone`; as a rejection */
 export async function streamResponse(
   { principal, signal }: Pick<RequestOf<"listEvents">, "principal" | "signal">,
   { limits, events, stopping, access }: ApiServices,

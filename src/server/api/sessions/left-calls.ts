@@ -1,20 +1,20 @@
-/** Requests whose calls a server that stops leaves: to the next process, or to the program whose session they are in. */
+/** Requests whose calls a stopping server leaves running elsewhere: in the next process, or in the program that owns their session. */
 import type { CallUnderWay } from "../../../call/context/calls-under-way.ts";
 import { ToolError } from "../../../core/error.ts";
 import { leftOpen } from "./session-refusals.ts";
 
 export class LeftCalls {
-  /** By their sessions. */
+  /** Calls that were left, by session id. */
   readonly #calls = new Map<string, readonly CallUnderWay[]>();
-  /** How to refuse each request that waits for calls, by their sessions. */
+  /** Functions that refuse the requests waiting for calls, by session id. */
   readonly #waits = new Map<string, Set<() => void>>();
 
-  /** The calls of a session that is let go: they end in no request here. */
+  /** Records the calls of a session that is released: requests here will not get their results. */
   note(id: string, calls: readonly CallUnderWay[]): void {
     this.#calls.set(id, calls);
   }
 
-  /** Refuses the requests that wait for the calls of a session that stays open, as it is not the server's. */
+  /** Refuses the requests that wait for the calls of a session that stays open because it belongs to the program. */
   refuse(id: string, calls: readonly CallUnderWay[]): void {
     const waits = this.#waits.get(id);
     if (waits === undefined) return;
@@ -22,7 +22,7 @@ export class LeftCalls {
     for (const end of waits) end();
   }
 
-  /** @throws ToolError `conflict` where the calls are left meanwhile. By rejecting, as the work does */
+  /** Waits for `work`. @throws ToolError `conflict` if the calls are left meanwhile; as the work; as a rejection */
   async untilLeft<T>(id: string, work: Promise<T> | T): Promise<T> {
     const { promise: left, reject } = Promise.withResolvers<never>();
     const end = (): void => reject(new ToolError("conflict", "The server is stopping, and does not wait for the calls of this session."));
@@ -36,7 +36,10 @@ export class LeftCalls {
     }
   }
 
-  /** In place of the error of a request whose session was left with calls: where these stand. @param isKeyed the request may be sent again */
+  /**
+   * Replaces the error of a request whose session was released with running calls by one that lists the calls.
+   * @param isKeyed the request may be sent again
+   */
   errorOf(id: string, thrown: unknown, isKeyed: boolean): unknown {
     const calls = ToolError.fromUnknown(thrown).code === "conflict" ? this.#calls.get(id) : undefined;
     return calls === undefined ? thrown : leftOpen(id, { calls, isKeyed });

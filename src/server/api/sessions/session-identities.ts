@@ -1,16 +1,16 @@
-/** Tells a session from another one that had its id before. */
+/** Distinguishes a session from an earlier one with the same id. */
 import type { Ids } from "../../../core/ports.ts";
 import type { Store } from "../../../core/store.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import { getOrAdd } from "../../../core/base/get-or-add.ts";
 
-/** Resolves to undefined where there is no session of the id. */
+/** Resolves to the identity of a session; undefined if there is no session with the id. */
 export type SessionIdentities = (sessionId: string) => Promise<number | string | undefined>;
 
 /**
- * A stored session is known by the time of its creation, in every process. One that no store keeps, such as a simulated branch, ends with its
- * object: its identity is like no other, also after a restart, as the store keeps the answers.
+ * The identity of a stored session is its creation time, which is the same in every process. A session outside the store, such as a simulated branch,
+ * ends with its object: it gets a unique identity, also across restarts, because the store keeps the answers.
  */
 export function sessionIdentities({
   runtime,
@@ -28,7 +28,7 @@ export function sessionIdentities({
     const open = runtime.sessions.get(sessionId);
     if (stored !== undefined || open === undefined) return stored;
     if (store !== undefined && !open.simulated) {
-      await open.ready; // then the store has it
+      await open.ready; // only then the store has it
       return createdAt(sessionId);
     }
     return getOrAdd(unstored, open, () => ids.next("identity"));

@@ -1,17 +1,19 @@
-/** Which ids sessions have, and which of them a principal may name. */
+/** Rules for session ids, and which of them a principal may use. */
 import { ToolError } from "../../../core/error.ts";
 import type { Principal } from "../../auth/principal.ts";
 import { TASK_SESSION_PREFIX } from "../../mcp/tasks/task-id.ts";
 
-/** Ids of sessions that the server makes for requests outside any session: they are not listed. */
+/** Prefix of the ids of sessions that the server makes for requests outside any session; they are not listed. */
 export const OWN_SESSION_PREFIX = "haft-request-";
 
-/** How the id begins of a session that the server made for one request or task; undefined for those of others. */
+/** The id prefix of a session that the server made for one request or task; undefined for other sessions. */
 export function ownPrefixOf(id: string | undefined): string | undefined {
   return [OWN_SESSION_PREFIX, TASK_SESSION_PREFIX].find((prefix) => id?.startsWith(prefix) === true);
 }
 
-/** @throws ToolError `invalid_argument` for an id that only the server gives, or that no address can have: clients drop dots as a part of a path */
+/**
+ * @throws ToolError `invalid_argument` for an id with a prefix of the server, or one that cannot be in a URL: clients resolve `.` and `..` in paths
+ */
 export function checkNewId(id: string | undefined): void {
   if (id === "." || id === ".." || id?.isWellFormed() === false)
     throw new ToolError("invalid_argument", `The session id ${JSON.stringify(id)} cannot be part of an address.`, {
@@ -21,12 +23,12 @@ export function checkNewId(id: string | undefined): void {
   if (own !== undefined) throw new ToolError("invalid_argument", `Ids that begin with ${own} are the server's own.`);
 }
 
-/** A session that a session key may not see is not there for it. @throws ToolError `not_found` */
+/** Hides every session but its own from a session key. @throws ToolError `not_found` */
 export function checkSeen({ sessionId }: Principal, id: string): void {
   if (sessionId !== undefined && sessionId !== id) throw noSession(id);
 }
 
-/** A session key works in its session only. @throws ToolError `permission_denied` */
+/** Refuses session keys, which may only use their own session. @throws ToolError `permission_denied` */
 export function refuseSessionKey({ sessionId }: Principal): void {
   if (sessionId === undefined) return;
   throw new ToolError("permission_denied", "This key belongs to a session, and works in that alone.", {

@@ -1,4 +1,4 @@
-/** The sessions that requests work in: taken up from the store when they are asked for, and let go when they are idle. */
+/** The open sessions of the server: resumed from the store when requests need them, and closed when they are idle. */
 import { KEYED_REQUEST_KEPT_MS } from "../../../core/access-store.ts";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
@@ -28,30 +28,30 @@ interface Held {
   usedAt: number;
 }
 
-/** So long are they kept, which is as long as the answers to the requests. */
+/** How long a request's own session is kept, in milliseconds: as long as the answer to the request. */
 const OWN_KEPT_MS = KEYED_REQUEST_KEPT_MS;
 const HOUR_MS = 60 * 60 * 1_000;
 
 export class SessionPool {
-  /** A session stays open for the next request. */
+  /** `use` leaves sessions open for the next request. */
   readonly closes = false;
   readonly #options: SessionPoolOptions;
-  /** Those that the server took up or began, the one that was used longest ago first. */
+  /** Sessions that the server resumed or began, least recently used first. */
   readonly #held = new Map<string, Held>();
-  /** How many requests use a session, or are about to, by its id. */
+  /** Number of requests that use a session, or are about to, by session id. */
   readonly #uses = new Map<string, number>();
-  /** Those that are being let go: until that is done, none of the id can be resumed. */
+  /** Sessions that are being closed or handed over, by id; an id cannot be resumed until that is done. */
   readonly #leaving = new Map<string, Promise<void>>();
   readonly #resuming = new Map<string, Resuming>();
   /** How often a session of the id was removed while requests used it. */
   readonly #removals = new Map<string, number>();
-  /** Undefined where no other process continues jobs, and where all jobs are left to others: there an open session ends none. */
+  /** undefined if no other process continues jobs, or if this runtime starts none: opening a session then ends no job. */
   readonly #lacking: LackingTools | undefined;
   #sweep: (() => void) | undefined;
-  /** Has the errors of requests whose calls were left. */
+  /** Provides the errors of requests whose calls were left running. */
   readonly left = new LeftCalls();
   #isDraining = false;
-  /** Calls that have not begun are left as well: their time is over. */
+  /** Whether sessions whose calls wait for locks or slots are released too, because the grace period is over. */
   #leavesUnbegun = false;
   #stopListening: (() => void) | undefined;
   readonly #lookSoon = onceSoon(() => this.#leaveUnused());
@@ -69,11 +69,11 @@ export class SessionPool {
   }
 
   /**
-   * Does the work in a session, which stays open meanwhile.
+   * Runs `work` in a session, which stays open meanwhile.
    *
-   * @param options.anyTools also where a job of it needs a tool that another process has, and this one does not
-   * @param options.leavesCalls the work is a request that waits for calls: where these are left, `left` has its error
-   * @throws ToolError `not_found`, also when it is removed meanwhile; `resource_busy`; `unavailable`. By rejecting
+   * @param options.anyTools open the session even if a job of it needs a tool that only another process has
+   * @param options.leavesCalls the work is a request that waits for calls: if these are left running elsewhere, `left` has its error
+   * @throws ToolError `not_found`, also if the session is removed meanwhile; `resource_busy`; `unavailable`; as a rejection
    */
   async use<T>(id: string, work: (session: RuntimeSession) => Promise<T> | T, options: UseOptions = {}): Promise<T> {
     this.#uses.set(id, (this.#uses.get(id) ?? 0) + 1);
@@ -85,7 +85,7 @@ export class SessionPool {
     } catch (thrown: unknown) {
       if (removals !== (this.#removals.get(id) ?? 0)) throw noSession(id);
       const { code } = ToolError.fromUnknown(thrown);
-      // It waited for its turn until the session was let go, or for the calls that its resume continues.
+      // the request waited for the session until it was released, or for the calls that its resume continues
       const wasKept = session === undefined ? code === "conflict" : session.closed && code === "invalid_argument";
       throw this.#isDraining && wasKept ? isStopping() : thrown;
     } finally {
@@ -95,7 +95,7 @@ export class SessionPool {
         this.#uses.delete(id);
         this.#removals.delete(id);
       }
-      const held = this.#held.get(id); // undefined for the program's own: it closes it
+      const held = this.#held.get(id); // undefined for a session of the program, which closes it itself
       if (held !== undefined && left === 0 && this.#isForOthers(held.session)) this.#leave(held.session);
       else if (held !== undefined) this.#touch(id, held);
       if (this.#isDraining) this.#lookSoon();
@@ -103,24 +103,24 @@ export class SessionPool {
   }
 
   /**
-   * Lets sessions go as soon as no request and no job works in them, so that other processes can open them while others here still do. Those of which all
-   * calls wait for a person are left to them with these calls.
+   * Releases sessions as soon as no request and no job uses them, so that other processes can open them while others here are still in use. Sessions
+   * in which all calls wait for a person are handed over with these calls.
    */
   drain(): void {
     this.#isDraining = true;
     this.#leaveUnused();
   }
 
-  /** From now on sessions are left also where calls wait for locks and slots. */
+  /** From now on, also releases sessions in which calls wait for locks and slots. */
   leaveUnbegun(): void {
     this.#leavesUnbegun = true;
     this.#leaveUnused();
   }
 
   /**
-   * To be called before a request begins a session: some stay open until their clients end them.
+   * Must be called before a request begins a session: some sessions stay open until their clients end them.
    *
-   * @throws ToolError `limit_exceeded` where there are as many of those as may be open
+   * @throws ToolError `limit_exceeded` if the maximum number of such sessions is open
    */
   checkRoom(): void {
     const { maxOpenSessions } = this.#options.settings;
@@ -132,27 +132,27 @@ export class SessionPool {
     throw tooManyOpen(maxOpenSessions);
   }
 
-  /** Holds a session that a request has begun. */
+  /** Adds a session that a request has begun. */
   hold(session: RuntimeSession): void {
     this.#touch(session.id, { session, usedAt: 0 });
     if (this.#held.size > this.#options.settings.maxOpenSessions)
       this.#closeIdle(0, { most: this.#held.size - this.#options.settings.maxOpenSessions, except: session.id });
   }
 
-  /** Closes one that the server holds, or the program. */
+  /** Closes a session of the server or of the program. */
   close(session: RuntimeSession): Promise<void> {
     return this.#letGo(session, session.close());
   }
 
   /**
-   * Cancels what runs in a session, closes it and removes it from the store; a request that comes meanwhile waits for that. One that is being resumed
-   * is given up, as its calls may wait for a person for days. Resolves to whether there was one.
+   * Cancels the calls of a session, closes it and removes it from the store; later requests for it wait until that is done. A resume in progress is
+   * abandoned, since its calls may wait for a person for days. Resolves to whether there was such a session.
    */
   async remove(id: string): Promise<boolean> {
-    // At once where none is under way, so that every later request waits; of several that wait here, the next begins when the one before has ended.
+    // without a pause if it is not being released, so that every later request waits; concurrent removals run one after the other
     for (let leaving = this.#leaving.get(id); leaving !== undefined; leaving = this.#leaving.get(id)) await leaving;
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#leaving.set(id, promise); // before anything is given up, so that no request joins it
+    this.#leaving.set(id, promise); // before anything is abandoned, so that no request joins it
     if (this.#uses.has(id)) this.#removals.set(id, (this.#removals.get(id) ?? 0) + 1);
     const resuming = this.#resuming.get(id);
     try {
@@ -162,7 +162,8 @@ export class SessionPool {
       return wasThere;
     } catch (thrown: unknown) {
       const removals = this.#removals.get(id);
-      if (removals !== undefined && this.#options.runtime.sessions.get(id) !== undefined) this.#removals.set(id, removals - 1); // refused: its requests go on
+      // the removal was refused: its requests continue
+      if (removals !== undefined && this.#options.runtime.sessions.get(id) !== undefined) this.#removals.set(id, removals - 1);
       throw thrown;
     } finally {
       this.#leaving.delete(id);
@@ -170,18 +171,18 @@ export class SessionPool {
     }
   }
 
-  /** Resolves when no session of the id is being let go or removed. */
+  /** Resolves when no session of the id is being released or removed. */
   async whenLeft(id: string): Promise<void> {
     for (let leaving = this.#leaving.get(id); leaving !== undefined; leaving = this.#leaving.get(id)) await leaving;
   }
 
-  /** Ends the session of a request whose answer is kept. With a store it is closed when it is idle, and known for as long as the answer. */
+  /** Ends the session of a request whose answer is kept. With a store it is closed once idle, and stays known as long as the answer. */
   async endAnswered(id: string): Promise<void> {
     const held = this.#held.get(id);
     if (held !== undefined && this.#options.store === undefined) await this.close(held.session);
   }
 
-  /** The store's record of a session; undefined where it has none. */
+  /** The store's record of a session; undefined if there is none. */
   async stored(id: string): Promise<StoredSession | undefined> {
     const [found] = (await this.#options.store?.list({ sessionId: id })) ?? [];
     return found;
@@ -193,8 +194,8 @@ export class SessionPool {
   }
 
   /**
-   * Closes what the server holds. Sessions that are being resumed, and jobs that other processes can continue, get their time, until the signal
-   * aborts, and are handed over.
+   * Closes all sessions of the server. Sessions that are being resumed, and jobs that other processes can continue, may end for `graceMs` or until
+   * the signal aborts, and are then handed over.
    */
   async end(signal?: AbortSignal): Promise<void> {
     this.#isDraining = true;
@@ -215,13 +216,13 @@ export class SessionPool {
     this.#held.clear();
   }
 
-  /** Its jobs are left to the processes that run them. */
+  /** Whether the session has jobs, which only other processes run. */
   #isForOthers(session: RuntimeSession): boolean {
     const { runtime, store } = this.#options;
     return store?.queue !== undefined && !runtime.jobs.runHere && session.jobs.length > 0;
   }
 
-  /** Lets a session go that nothing here works in. @param sessions those with calls under way, where they are known */
+  /** Releases a session that nothing here uses. @param sessions sessions with calls in progress, if the caller has them */
   #leave(session: RuntimeSession, sessions = waitingSessions(this.#options.runtime)): void {
     void this.#letGo(session, this.#closeOrHandOver(session, sessions.get(session.id))).catch((thrown: unknown) =>
       this.#options.log.warn(`A session did not end well: ${describeThrown(thrown)}`),
@@ -230,10 +231,10 @@ export class SessionPool {
 
   async #letGo(session: RuntimeSession, ending: Promise<void>): Promise<void> {
     const { id } = session;
-    if ((this.#held.get(id)?.session ?? session) !== session) return ending; // another request has begun one of this id since
+    if ((this.#held.get(id)?.session ?? session) !== session) return ending; // another request has begun a session with this id since
     this.#held.delete(id);
     const over = ending
-      .catch(() => {}) // its caller gets the error
+      .catch(() => {}) // the caller gets the error
       .finally(() => {
         if (this.#leaving.get(id) === over) this.#leaving.delete(id);
       });
@@ -241,7 +242,7 @@ export class SessionPool {
     await ending;
   }
 
-  /** Until the server stops, calls of the program in a session that is idle for requests end in it. */
+  /** Closes a session, or hands it over. Before the server stops, a session without requests is closed, and calls of the program end in it first. */
   async #closeOrHandOver(session: RuntimeSession, { waiting = [], isWaiting = false }: Partial<Waiting> = {}): Promise<void> {
     const { runtime, store } = this.#options;
     const { id } = session;
@@ -253,7 +254,10 @@ export class SessionPool {
     await offered?.offer([id]);
   }
 
-  /** Now, and soon after calls have ended or asked: then nothing else may run in their sessions any more. Looks at every session, so once for all that change together. */
+  /**
+   * Releases unused sessions now, and soon after calls ended or asked, when nothing else may be running in theirs. Looks at all sessions, once for
+   * several changes.
+   */
   #leaveUnused(): void {
     const { runtime } = this.#options;
     this.#closeIdle(0, { most: this.#held.size });
@@ -287,7 +291,7 @@ export class SessionPool {
     }
     const before = this.#resuming.get(id);
     if (before !== undefined && !allows(before, options)) {
-      await before.session.catch(() => {}); // the error is that of its own requests
+      await before.session.catch(() => {}); // its own requests get the error
       return this.#open(id, options);
     }
     const resuming = before ?? { ...options, session: this.#resume(id, options) };
@@ -300,12 +304,13 @@ export class SessionPool {
   }
 
   #checkOpen(): void {
-    if (this.#isDraining) throw isStopping(); // what was left is for other processes
+    if (this.#isDraining) throw isStopping(); // sessions that were released are for other processes
   }
 
   async #resume(id: string, { create = false, anyTools = false }: UseOptions): Promise<RuntimeSession> {
     const lost = this.#held.get(id)?.session;
-    if (lost !== undefined) await this.close(lost).catch(() => {}); // it cannot write what it has: another process has the session, or had it since
+    // a broken session cannot write its events: another process has, or had, the session
+    if (lost !== undefined) await this.close(lost).catch(() => {});
     const why = anyTools ? undefined : await this.#lacking?.reasonFor(id);
     if (why !== undefined) throw waitsForAnother(id, why);
     this.#checkOpen();
@@ -322,7 +327,7 @@ export class SessionPool {
 
   #touch(id: string, held: Held): void {
     held.usedAt = this.#options.clock.now();
-    this.#held.delete(id); // to be the last of them
+    this.#held.delete(id); // reinserted as the most recently used
     if (!held.session.closed) this.#held.set(id, held);
     const { sessionIdleMs } = this.#options.settings;
     if (this.#closed || this.#sweep !== undefined) return;
@@ -341,7 +346,7 @@ export class SessionPool {
     );
   }
 
-  /** Once an hour: the sessions of requests whose answers are not kept any more. */
+  /** Removes, once an hour, sessions of requests whose answers have expired. */
   async #forgetOwn(): Promise<void> {
     const { clock, runtime } = this.#options;
     const now = clock.now();
@@ -355,7 +360,7 @@ export class SessionPool {
     });
   }
 
-  /** Those that the store has whole, and of which nothing is a branch: a branch is one only while it and its parent are open. */
+  /** Closes idle sessions that the store has completely, except branches and their parents: a branch is one only while both are open. */
   #closeIdle(idleMs: number, { most, except }: { readonly most: number; readonly except?: string }): void {
     const now = this.#options.clock.now();
     const parents = this.#parents();
@@ -369,7 +374,10 @@ export class SessionPool {
     }
   }
 
-  /** Without a store, a request that was not answered in time is known by its session alone. @throws ToolError `unavailable` */
+  /**
+   * Limits the sessions of requests without a store, where an unfinished request is remembered by its session alone.
+   * @throws ToolError `unavailable`
+   */
   #checkOwnRoom(): void {
     const { maxOpenSessions } = this.#options.settings;
     const own = [...this.#held.keys()].filter((id) => id.startsWith(OWN_SESSION_PREFIX));
@@ -380,7 +388,7 @@ export class SessionPool {
     return new Set(this.#options.runtime.sessions.list().map(({ parent }) => parent?.id));
   }
 
-  /** Branches and what they are branches of; without a store any session, and one of a request as long as its key is known. */
+  /** Whether an idle session stays open: branches and their parents; without a store, every session but those of requests with an expired key. */
   #stays(id: string, parents: ReadonlySet<string | undefined>): boolean {
     const held = this.#held.get(id);
     if (held === undefined) return false;
@@ -389,7 +397,7 @@ export class SessionPool {
   }
 }
 
-/** Without a store a session ends when it is closed. That of a request is of use only while its key is known. */
+/** Whether a session of a request is not needed any more: without a store, such a session is useful only until its key expires. */
 function isOver(id: string, idleMs: number): boolean {
   return id.startsWith(OWN_SESSION_PREFIX) && idleMs > OWN_KEPT_MS;
 }

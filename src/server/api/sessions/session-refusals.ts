@@ -1,4 +1,4 @@
-/** The refusals of requests that work in sessions. */
+/** Errors of requests that use sessions. */
 import type { CallUnderWay } from "../../../call/context/calls-under-way.ts";
 import { plural, someOf } from "../../../core/base/wording.ts";
 import { ToolError } from "../../../core/error.ts";
@@ -7,7 +7,7 @@ export function isStopping(): ToolError {
   return new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
 }
 
-/** In place of the error for an id that another session has: its hint names methods of programs. */
+/** Replaces the error for a session id that is in use, whose hint names methods of programs. */
 export function inTermsOfRoutes(thrown: unknown, id: string | undefined): ToolError {
   const error = ToolError.fromUnknown(thrown);
   if (error.code !== "duplicate" || id === undefined) return error;
@@ -18,7 +18,7 @@ export function inTermsOfRoutes(thrown: unknown, id: string | undefined): ToolEr
   });
 }
 
-/** Why no session is begun: too many stay open. */
+/** The error if too many sessions stay open to begin another. */
 export function tooManyOpen(maxOpenSessions: number): ToolError {
   return new ToolError("limit_exceeded", `The server has ${maxOpenSessions} sessions open that only their clients can end.`, {
     outcome: "not_started",
@@ -27,7 +27,7 @@ export function tooManyOpen(maxOpenSessions: number): ToolError {
   });
 }
 
-/** Why a keyed request is not begun where no store keeps its session. */
+/** The error of a keyed request that is not begun, because without a store too many such sessions are remembered. */
 export function tooManyRemembered(): ToolError {
   return new ToolError("unavailable", "The server remembers as many requests with an Idempotency-Key that took long as it can.", {
     outcome: "not_started",
@@ -40,8 +40,8 @@ export function tooManyRemembered(): ToolError {
 const HOUR_MS = 60 * 60 * 1_000;
 
 /**
- * In place of the error of a claim, whose hint names a method of programs, where the process that has the session announced no address: requests are passed
- * on to those that did.
+ * Replaces the error of a claim, whose hint names a method of programs, if the process that has the session announced no address: requests are
+ * forwarded only to processes that did.
  */
 export function openElsewhere(claim: ToolError): ToolError {
   const { message, retryable, outcome } = claim;
@@ -54,7 +54,7 @@ export function openElsewhere(claim: ToolError): ToolError {
   });
 }
 
-/** Why a request has no results: its calls continue in another process. */
+/** The error of a request without results, because its calls continue in another process. */
 export function leftOpen(
   sessionId: string,
   { calls, isKeyed }: { readonly calls: readonly CallUnderWay[]; readonly isKeyed: boolean },

@@ -1,30 +1,30 @@
-/** Titles of sessions for lists: the beginning of a log, read once and kept. */
+/** Titles of sessions for lists, read from the beginning of a log and cached. */
 import type { SessionEvent } from "../../../core/event.ts";
 import type { EventPage, Store } from "../../../core/store.ts";
 import { atMost } from "../../../core/base/short-text.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import type { ApiSession } from "../openapi/component-types.ts";
 
-/** So many events of a log are looked at. */
+/** Maximum number of events of a log that are examined. */
 const LOOKED_AT = 6;
 const MAX_CHARS = 200;
-/** So many titles are kept. */
+/** Maximum number of cached titles. */
 const MAX_KEPT = 10_000;
-/** So many logs are read at a time, for all requests together. */
+/** Maximum number of logs read at a time, over all requests. */
 const READ_AT_ONCE = 8;
 
 interface Title {
-  /** When the session began that has it: another one may have its id later. */
+  /** When the session was created: a later session may have the same id. */
   readonly createdAt: number | undefined;
-  /** "" where the events that were looked at have none. */
+  /** Empty if the examined events have no title. */
   readonly title: string;
-  /** How many events were looked at. */
+  /** Number of examined events. */
   readonly lookedAt: number;
 }
 
 export class SessionTitles {
   readonly #store: Store | undefined;
-  /** By the ids of sessions. */
+  /** Titles by session id. */
   readonly #kept = new Map<string, Title>();
   #reading = 0;
   readonly #waiting: (() => void)[] = [];
@@ -33,7 +33,7 @@ export class SessionTitles {
     this.#store = store;
   }
 
-  /** The session with its title: the first message of a user or the first tool that was called, whichever came first. Never rejects. */
+  /** Adds the title: the first message of a user or the first called tool, whichever came first. Never rejects. */
   async entitled(session: ApiSession, open?: RuntimeSession): Promise<ApiSession> {
     const title = await this.#titleOf(session, open);
     return title === "" ? session : { ...session, title };
@@ -43,29 +43,29 @@ export class SessionTitles {
     const known = this.#known(session);
     if (known !== undefined) return known;
     if (session.damage !== undefined || session.length === 0) return "";
-    // Another request may have looked while this one waited
+    // another request may have read it while this one waited
     return this.#inTurn(async () => this.#known(session) ?? (await this.#look(session, open)));
   }
 
-  /** Undefined where it was not looked for, or events were added since. */
+  /** The cached title; undefined if there is none, or if events were added since. */
   #known({ id, createdAt, length }: ApiSession): string | undefined {
     const kept = this.#kept.get(id);
     if (kept === undefined || kept.createdAt !== createdAt) return undefined;
     return kept.title !== "" || kept.lookedAt >= Math.min(length, LOOKED_AT) ? kept.title : undefined;
   }
 
-  /** "" where the log cannot be read now: the session is listed all the same, and the next list looks again. */
+  /** Reads the title. Returns "" if the log cannot be read now: the session is listed without a title, and the next list tries again. */
   async #look({ id, createdAt }: ApiSession, open: RuntimeSession | undefined): Promise<string> {
     const beginning = await this.#beginning(id, open);
     if (beginning === undefined) return "";
     const { events, damage } = beginning;
     const title = titleIn(events);
-    // No more can be read of a damaged log
+    // a damaged log will never have more to read
     this.#keep(id, { createdAt, title, lookedAt: damage === undefined ? events.length : LOOKED_AT });
     return title;
   }
 
-  /** Undefined where it cannot be read. */
+  /** The first events of a session; undefined if they cannot be read. */
   async #beginning(id: string, open: RuntimeSession | undefined): Promise<Pick<EventPage, "events" | "damage"> | undefined> {
     if (this.#store === undefined) return { events: open?.log.slice(0, LOOKED_AT) ?? [] };
     return this.#store.read(id, { limit: LOOKED_AT }).catch(() => undefined);
@@ -79,7 +79,7 @@ export class SessionTitles {
     } finally {
       const next = this.#waiting.shift();
       if (next === undefined) this.#reading--;
-      else next(); // it takes this place
+      else next(); // the next one takes this slot
     }
   }
 
@@ -97,7 +97,7 @@ function titleIn(events: readonly SessionEvent[]): string {
     if ((event.type !== "message-add" && event.type !== "inbox-add") || event.message.role !== "user") continue;
     const { content } = event.message;
     const text = typeof content === "string" ? content : (content.find((part) => part.type === "text")?.text ?? "");
-    // More than is kept, of which spaces may be a part.
+    // longer than the title, since white space is collapsed
     const title = text
       .slice(0, 4 * MAX_CHARS)
       .trim()

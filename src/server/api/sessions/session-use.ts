@@ -1,4 +1,4 @@
-/** Options of a request that uses a session, and the resume that it may share with others. */
+/** Options of a request that uses a session, and resumes that several requests share. */
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 
 export interface UseOptions {
@@ -7,12 +7,12 @@ export interface UseOptions {
   readonly leavesCalls?: boolean;
 }
 
-/** A session that is being resumed, for the request that asked for it first. */
+/** A resume in progress, with the options of the request that began it. */
 export interface Resuming extends UseOptions {
   readonly session: Promise<RuntimeSession>;
 }
 
-/** Whether another request may have what the resume finds, its error included: the resume tries all that the request may. */
+/** Whether another request may share the result of this resume, its error included: its options allow everything that the request's do. */
 export function allows({ create, anyTools }: Resuming, wanted: UseOptions): boolean {
   return (create === true || wanted.create !== true) && (anyTools === true || wanted.anyTools !== true);
 }

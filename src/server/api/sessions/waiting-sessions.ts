@@ -1,20 +1,20 @@
-/** Sessions with calls that another process can end: a server that stops leaves them as a crash does. */
+/** Sessions with calls that another process can finish: a stopping server leaves them as a crash would. */
 import type { CallUnderWay } from "../../../call/context/calls-under-way.ts";
 import { describeThrown } from "../../../core/error.ts";
 import type { Log } from "../../../core/ports.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 
-/** The calls under way of a session. */
+/** The calls in progress of a session. */
 export interface Waiting {
-  /** The calls that another process can end. */
+  /** Calls that another process can finish. */
   readonly waiting: readonly CallUnderWay[];
-  /** All its calls are such calls. */
+  /** Whether all calls are in `waiting`. */
   readonly isWaiting: boolean;
-  /** All its calls wait for a person. */
+  /** Whether all calls wait for a person. */
   readonly asks: boolean;
 }
 
-/** By their ids, the sessions with calls under way. */
+/** Sessions with calls in progress, by id. */
 export function waitingSessions({ underWay }: Pick<Runtime, "underWay">): ReadonlyMap<string, Waiting> {
   const bySession = Map.groupBy(underWay, ({ sessionId }) => sessionId);
   return new Map(
@@ -26,7 +26,10 @@ export function waitingSessions({ underWay }: Pick<Runtime, "underWay">): Readon
   );
 }
 
-/** Begins to leave a session in which a call waits for a person. Other calls of it are cancelled first, but not jobs that other processes continue. Undefined where none waits. */
+/**
+ * Begins to hand over a session in which a call waits for a person; first cancels its other calls, except jobs that other processes continue.
+ * undefined if none waits.
+ */
 export async function leaveWaiting(runtime: Runtime, id: string, reason: string): Promise<{ readonly left: Promise<unknown> } | undefined> {
   const leavesJobs = runtime.store?.queue !== undefined;
   for (;;) {
@@ -41,7 +44,7 @@ export async function leaveWaiting(runtime: Runtime, id: string, reason: string)
   }
 }
 
-/** Leaves a session that is being resumed to the next process that does so: its calls wait for a person, or its time is over. Not waited for. */
+/** Hands over a session that is being resumed, because its calls wait for a person or the grace period is over. Does not wait for it. */
 export function leaveResume(id: string, { runtime, log }: { readonly runtime: Pick<Runtime, "sessions">; readonly log: Log }): void {
   runtime.sessions.handOver(id).catch((thrown: unknown) => log.warn(`A session was not left well: ${describeThrown(thrown)}`));
 }
@@ -54,7 +57,7 @@ function nextEnd(runtime: Runtime): Promise<void> {
   return promise.finally(stop);
 }
 
-/** Does the work in the next turn of the event loop, once for all that ask for it until then. */
+/** Returns a function that runs `work` in the next turn of the event loop, once for all calls until then. */
 export function onceSoon(work: () => void): () => void {
   let isPlanned = false;
   return () => {
