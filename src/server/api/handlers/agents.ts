@@ -1,4 +1,4 @@
-/** The handlers of agents, channels and triggers. */
+/** Handlers of the routes for agents, channels and triggers. */
 import type { Agent } from "../../../compose/agent.ts";
 import { didYouMean } from "../../../core/base/near-names.ts";
 import { ToolError } from "../../../core/error.ts";
@@ -11,7 +11,7 @@ import { checkSeen, refuseSessionKey } from "../sessions/session-ids.ts";
 import { eventsOf } from "./sessions.ts";
 import { noContent } from "./answers.ts";
 
-/** Those that see nothing of what is outside their session, such as a channel. */
+/** Types of triggers that see nothing outside their session; a channel does. */
 const OWN_TRIGGERS: ReadonlySet<string> = new Set(["timer", "schedule"]);
 
 export const agentHandlers = {
@@ -95,7 +95,9 @@ function shownAgent(name: string, agent: Agent): AnswerOf<"getAgent"> {
   return { name, state, sessionId: session.id, waiting: agent.pending().length + session.awaitingApproval };
 }
 
-/** @throws ToolError `not_found`, also for an agent that a session key may not see; `unavailable` for one that is to run, and does not yet */
+/**
+ * @throws ToolError `not_found`, also for an agent that a session key may not see; `unavailable` for an agent that is expected but not running yet
+ */
 function agentOf({ agents, expectedAgents }: ApiServices, name: string, own: string | undefined): Agent {
   const agent = agents.get(name);
   if (agent !== undefined && (own ?? agent.session.id) === agent.session.id) return agent;
@@ -105,7 +107,7 @@ function agentOf({ agents, expectedAgents }: ApiServices, name: string, own: str
   });
 }
 
-/** Its process has ended, or it resumes its session. */
+/** The error for an expected agent whose process has ended, or is still resuming its session. */
 function notRunning(name: string): ToolError {
   return new ToolError(
     "unavailable",
@@ -123,7 +125,7 @@ function channelsOf(services: ApiServices): Channels {
   return triggersOf(services).channels;
 }
 
-/** @throws ToolError `not_found` for a server without triggers */
+/** @throws ToolError `not_found` if the server has no triggers */
 export function triggersOf({ triggers }: ApiServices): Triggers {
   if (triggers !== undefined) return triggers;
   throw new ToolError("not_found", "The server has no channels and no triggers.", {

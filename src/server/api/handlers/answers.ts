@@ -1,4 +1,4 @@
-/** Answers that several routes give: results with their problems, and batches that take longer. */
+/** Responses that several routes share: results with their problems, and batches that take longer. */
 import { ToolError } from "../../../core/error.ts";
 import type { ToolResult } from "../../../core/result.ts";
 import { problemOf } from "../../http/problem.ts";
@@ -6,29 +6,30 @@ import { WholeAnswer } from "../../http/whole-answer.ts";
 import type { ApiResult } from "../openapi/component-types.ts";
 import type { Waited } from "./submissions.ts";
 
-/** A result as it is sent: a failed one says what is wrong as a problem, too. */
+/** A result for a client: a failed one also has its error as a problem. */
 export function shownResult(result: ToolResult): ApiResult {
   const { error, callId } = result;
   return error === undefined ? result : { ...result, problem: problemOf(error, { callId }) };
 }
 
-/** JSON that is sent as it is. A client that repeats requests by itself would run its calls twice; the router forbids that. */
+/** Makes a JSON response. The router adds a header that forbids automatic retries, which would run calls twice. */
 export function jsonAnswer(body: unknown, status: number = 200, headers: Readonly<Record<string, string>> = {}): WholeAnswer {
   return new WholeAnswer(status, { "content-type": "application/json", "cache-control": "no-store", ...headers }, JSON.stringify(body));
 }
 
-/** 204: it is done, and there is nothing to say. */
+/** Makes an empty response with status 204. */
 export function noContent(): WholeAnswer {
   return new WholeAnswer(204, {}, "");
 }
 
-/** The results of calls that took longer than their request are below it. */
+/** Path prefix of the results of calls that took longer than their request. */
 export const SUBMISSIONS_PATH = "/v1/submissions/";
 
 /**
- * 200 with the results, or 202 with the place where they will be, which names their session: another server of the store finds them by it.
+ * Responds 200 with the results, or 202 with the `Location` of the future results. It names the session, so that another server of the store can find
+ * them.
  *
- * @throws ToolError why the batch failed as a whole
+ * @throws ToolError of a batch that failed as a whole
  */
 export function batchAnswer(
   waited: Waited,
@@ -43,7 +44,7 @@ export function batchAnswer(
   return waited.outcome.answer;
 }
 
-/** A page of a list, and the cursor of the next. */
+/** A page of a list, and the cursor of the next page. */
 export function pageOf<Entry>(
   entries: readonly Entry[],
   offset: number,

@@ -1,4 +1,4 @@
-/** The handlers of calls that wait for approval, and of the rules that allow calls. */
+/** Handlers of the routes for calls that wait for approval, and for rules that allow calls. */
 import { APPROVAL_STATUSES, type ApprovalRecord } from "../../../core/approval-store.ts";
 import type { ApprovalDecision } from "../../../core/approvals.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
@@ -29,7 +29,7 @@ export const approvalHandlers = {
     const { id } = await findOpenApproval(callId, { runtime, principal });
     const decided = await runtime.approvals.answer(decisionOf(principal, { ...body, id }));
     if (!decided) {
-      await findOpenApproval(id, { runtime, principal }); // another answer may have come at the same moment
+      await findOpenApproval(id, { runtime, principal }); // another answer may have come at the same time
       throw new ToolError("conflict", "The digest is not that of the question: the call or its input is another one.", {
         hint: "Read the question again, and answer with its digest.",
       });
@@ -40,7 +40,7 @@ export const approvalHandlers = {
   async previewApproval({ runtime, principal, params: { callId }, signal }) {
     const { id } = await findApproval(callId, { runtime, principal });
     const preview = await runtime.approvals.preview(id, { signal });
-    // Its values and patches are JSON by what it promises.
+    // its values and patches are JSON, as its type documents
     return preview as unknown as AnswerOf<"previewApproval">;
   },
 
@@ -92,14 +92,14 @@ interface Place {
   readonly principal: Principal;
 }
 
-/** By the id of the question, or of its call: the latest of that. Undefined as well for one that a session key may not see. */
+/** Finds an approval by its id, or the latest one by the id of its call; undefined also if a session key may not see it. */
 async function searchApproval(name: string, { runtime, principal: { sessionId } }: Place): Promise<ApprovalRecord | undefined> {
   const { approvals } = runtime;
   const found = (await approvals.get(name)) ?? (await approvals.list({ callId: name, first: "newest", limit: 1 }))[0];
   return found === undefined || (sessionId ?? found.sessionId) !== found.sessionId ? undefined : found;
 }
 
-/** As `searchApproval`; undefined for one that is damaged as well: the other decisions of its request count. */
+/** Like `searchApproval`, but undefined for a damaged approval too, so that the other decisions of the request still count. */
 async function wholeApproval(name: string, place: Place): Promise<ApprovalRecord | undefined> {
   try {
     const found = await searchApproval(name, place);
@@ -120,20 +120,20 @@ async function findApproval(name: string, place: Place): Promise<ApprovalRecord>
   });
 }
 
-/** @throws ToolError `not_found`; `conflict` for one that is not open any more */
+/** @throws ToolError `not_found`; `conflict` if it is no longer open */
 async function findOpenApproval(name: string, place: Place): Promise<ApprovalRecord> {
   const found = await findApproval(name, place);
   if (found.status === "open") return found;
   throw new ToolError("conflict", `The question is ${found.status} already: this answer does not count.`);
 }
 
-/** The answer with its author. */
+/** The decision with its principal. */
 function decisionOf(principal: Principal, decision: Omit<ApprovalDecision, "by"> & { readonly id: string }): ApprovalDecision {
   checkReach(principal, decision);
   return { ...decision, by: principal.id };
 }
 
-/** A rule reaches beyond a session, and is not for the key of one. @throws ToolError `permission_denied` */
+/** Refuses rules to session keys, since rules apply beyond the session. @throws ToolError `permission_denied` */
 function checkReach(principal: Principal, { scope, rule }: Pick<ApprovalDecision, "scope" | "rule">): void {
   if (scope === "rule" || rule !== undefined) refuseSessionKey(principal);
 }

@@ -1,4 +1,4 @@
-/** The handlers of the files that answers refer to. */
+/** Handlers of the routes for artifacts, the files that answers refer to. */
 import { artifactId } from "../../../core/artifact.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Handlers } from "../services.ts";
@@ -6,7 +6,7 @@ import { refuseSessionKey } from "../sessions/session-ids.ts";
 
 export const artifactHandlers = {
   async getArtifact({ runtime: { artifacts }, principal, params: { artifactId: asked } }) {
-    refuseSessionKey(principal); // the id of a file does not say whose session it is of
+    refuseSessionKey(principal); // an artifact's id does not say which session it belongs to
     const id = artifactId(`artifact:${asked}`) ?? artifactId(asked);
     const artifact = id === undefined ? undefined : await artifacts?.get(id);
     if (artifact !== undefined) return artifact;

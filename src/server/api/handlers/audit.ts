@@ -1,4 +1,4 @@
-/** The handler of the audit. */
+/** Handler of the audit route. */
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import { lastPosition, readAudit, type AuditOptions, type AuditPosition } from "../../auth/audit.ts";
@@ -18,7 +18,7 @@ export const auditHandlers = {
       store,
       { ...filter, ...own, ...omitUndefined({ after, sessionId: principal.sessionId }), limit: limit + 1, signal },
       (sessionId, reason) => {
-        // A session that the server made for a request is its sender's alone.
+        // a session that the server made for a request is visible to its sender only
         if (own.own === undefined || ownPrefixOf(sessionId) === undefined) damaged.push({ sessionId, reason });
       },
     );
@@ -27,7 +27,7 @@ export const auditHandlers = {
   },
 } satisfies Partial<Handlers>;
 
-/** New entries come before it, so no page has one twice, and those of other sessions do not count, so none is left out where these are removed. */
+/** Encodes a position. New entries come before it, so no entry is on two pages; entries of other sessions do not count, so removals skip none. */
 function cursorOf({ at, count, sessionId }: AuditPosition): string {
   return `${at}_${count}_${Buffer.from(sessionId).toString("base64url")}`;
 }

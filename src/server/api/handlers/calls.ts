@@ -1,4 +1,4 @@
-/** The handlers that run calls, and look at them. */
+/** Handlers of the routes that run and inspect calls. */
 import { someOf } from "../../../core/base/wording.ts";
 import type { JsonObject } from "../../../core/base/json.ts";
 import { ToolError } from "../../../core/error.ts";
@@ -36,7 +36,7 @@ export const callHandlers = {
         const work = (): Promise<readonly ToolResult[]> => runtime.execute(calls, options);
         return { results: await (services.calls?.within(originOf(request), work) ?? work()) };
       });
-    // A session of its own remembers what was done under the key, whenever the process ends.
+    // the key gets its own session, which remembers the work even if the process ends
     const own = `${OWN_SESSION_PREFIX}${idempotencyKey}`;
     const response = await inBatch(request, { services }, async ({ calls, options }) => {
       const run = (session: RuntimeSession): Promise<readonly ToolResult[]> =>
@@ -111,7 +111,7 @@ export const callHandlers = {
     const own = principal.sessionId;
     if (own !== undefined) {
       const found = await findCall(services, { callId, sessionId: own });
-      // A branch has the calls of its parent in its log: they run there.
+      // the log of a branch has its parent's calls, but they run in the parent
       if (found?.start.sessionId !== own) throw noCall(callId);
     }
     return { cancelled: runtime.cancel(callId, reason) };
@@ -136,7 +136,7 @@ interface InSession {
   readonly create?: boolean;
 }
 
-/** @throws ToolError `unavailable` where the server stops, and leaves the calls to another process. By rejecting */
+/** @throws ToolError `unavailable` if the server stops and leaves the calls to another process, as a rejection */
 async function inSession<Results>(
   id: string,
   run: (session: RuntimeSession) => Promise<Results>,
@@ -149,24 +149,24 @@ async function inSession<Results>(
   }
 }
 
-/** For the audit. */
+/** Origin of the calls, for the audit. */
 function originOf({ principal, request }: Pick<RequestOf<"execute">, "principal" | "request">): CallOrigin {
   return { via: "api", principal: principal.id, traceparent: request.headers.get("traceparent") };
 }
 
-/** Another process of the store has cancelled it: its id does not say where it runs. */
+/** Whether another process of the store cancelled the call. All are asked, since the id does not say where the call runs. */
 async function cancelledElsewhere(request: SentRequest, body: JsonObject, services: ApiServices): Promise<boolean> {
   const fits = async (answer: Response): Promise<boolean> => {
-    const { cancelled } = (await answer.json()) as { readonly cancelled?: unknown }; // as this route answers
+    const { cancelled } = (await answer.json()) as { readonly cancelled?: unknown }; // the response of this same route
     return cancelled === true;
   };
   return (await answerElsewhere(request, services, { what: "The call may run", body, timeoutMs: ASKED_MS, fits })) !== undefined;
 }
 
-/** How long another process is waited for. */
+/** How long to wait for another process, in milliseconds. */
 const ASKED_MS = 5_000;
 
-/** As a route that needs the scope `read`. @throws ToolError `not_found`, `permission_denied` */
+/** Requires the scope `read`, like a route that reads the session. @throws ToolError `not_found`, `permission_denied` */
 function checkReads(principal: Principal, sessionId: string): void {
   checkSeen(principal, sessionId);
   if (hasScope(principal, "read")) return;
@@ -175,7 +175,7 @@ function checkReads(principal: Principal, sessionId: string): void {
   });
 }
 
-/** Answers as a session did. @throws ToolError `not_found`. By rejecting */
+/** Makes an engine that answers as the session's recorded calls. @throws ToolError `not_found`, as a rejection */
 function replayOf(sessionId: string, { sessions }: ApiServices): Promise<Engine> {
   return sessions.use(sessionId, async (session) => {
     const events: SessionEvent[] = [];
@@ -194,7 +194,7 @@ interface BatchEnd {
   readonly diff?: SessionDiff;
 }
 
-/** Runs the calls, and waits for them no longer than `waitMs`. The client's going away cancels nothing. */
+/** Runs the calls, and waits for them at most `waitMs`. A disconnect of the client cancels nothing. */
 async function inBatch(
   { principal, body, runtime: { registry } }: Pick<RequestOf<BatchId>, "principal" | "body" | "runtime">,
   { services, sessionId }: { readonly services: ApiServices; readonly sessionId?: string },
@@ -216,7 +216,7 @@ async function inBatch(
   return batchAnswer(await submissions.run(principal.id, waitMs, run), { sessionId, basePath });
 }
 
-/** Counts them until the returned function is called. @throws ToolError `rate_limited`, `too_large` */
+/** Counts the calls until the returned function is called. @throws ToolError `rate_limited`, `too_large` */
 function begin(calls: readonly ToolCall[], principal: Principal, services: ApiServices): () => void {
   try {
     return services.limits.begin(principal.id, "calls", calls.length);
@@ -225,7 +225,7 @@ function begin(calls: readonly ToolCall[], principal: Principal, services: ApiSe
   }
 }
 
-/** Those of the request, or of the message in it. @throws ToolError `invalid_argument`, `too_large` */
+/** The calls of the request, or of the message in it. @throws ToolError `invalid_argument`, `too_large` */
 function callsOf(
   { calls, message, format }: BodyOf<BatchId>,
   shown: Pick<ReadMessageOptions, "registry" | "allow">,
@@ -258,14 +258,14 @@ function optionsOf(
 }
 
 interface FoundCall {
-  /** In whose log it was found, where that is open: an event says itself of which session it is, and a snapshot may bring any. */
+  /** The open session whose log has the call. `sessionId` of the event may differ, since a snapshot may contain events of any session. */
   readonly session: RuntimeSession | undefined;
   readonly start: SessionEvent & { readonly type: "call-start" };
   readonly end: (SessionEvent & { readonly type: "call-end" }) | undefined;
   readonly kept: (SessionEvent & { readonly type: "output-keep" }) | undefined;
 }
 
-/** A call of the sessions that are open, or of the one that is named. */
+/** Finds a call in the named session, or in all open sessions. */
 async function findCall(
   { runtime, store }: ApiServices,
   { callId, sessionId }: { readonly callId: string; readonly sessionId: string | undefined },
@@ -286,9 +286,9 @@ async function findCall(
 }
 
 /**
- * A branch has the calls of its parent in its log as well: that of the session which made the call counts.
+ * Picks the call of the session that made it: the log of a branch also has its parent's calls.
  *
- * @throws ToolError `ambiguous` where several sessions made a call of this id, or only copies of it are open
+ * @throws ToolError `ambiguous` if several sessions made a call with this id, or only copies of it are open
  */
 function ownOf(found: readonly FoundCall[], callId: string): FoundCall {
   const [only, ...more] = found.filter(({ session, start }) => session?.id === start.sessionId);

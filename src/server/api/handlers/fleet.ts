@@ -1,4 +1,4 @@
-/** The handler of the processes that use the store. */
+/** Handler of the route for the processes that use the store. */
 import { fleetDifferences } from "../../fleet.ts";
 import type { Handlers } from "../services.ts";
 import { refuseSessionKey } from "../sessions/session-ids.ts";

@@ -1,4 +1,4 @@
-/** The handlers of background jobs. */
+/** Handlers of the routes for background jobs. */
 import { ToolError } from "../../../core/error.ts";
 import { JOB_STATES, UNENDED_STATES, type EndedJob, type JobStatus } from "../../../core/job-status.ts";
 import type { StoredJob } from "../../../core/job-store.ts";
@@ -12,7 +12,7 @@ import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 
 const UNENDED: ReadonlySet<string> = new Set(UNENDED_STATES);
 
-/** How often the store is asked about a job that another process runs, while a client waits for it. */
+/** How often the store is polled for a job of another process while a client waits for it, in milliseconds. */
 const LOOK_MS = 500;
 
 export const jobHandlers = {
@@ -39,7 +39,7 @@ export const jobHandlers = {
     for (;;) {
       const job = await findJob(jobId, { runtime, principal, services });
       const leftMs = Math.max(0, end - clock.now());
-      // Asked each time: the job may be continued here meanwhile.
+      // checked each time, since the job may meanwhile continue in this process
       if (runtime.jobs.get(jobId) !== undefined) {
         const waited = await runtime.jobs.wait(jobId, { timeoutMs: leftMs, untilAsked, signal }).catch(leftToOthers);
         if (waited !== undefined) return shownJob(waited);
@@ -77,7 +77,7 @@ interface Place {
   readonly services: ApiServices;
 }
 
-/** @throws ToolError `not_found`, also for a job that the principal may not see */
+/** @throws ToolError `not_found`, also if the principal may not see the job */
 async function findJob(jobId: string, { runtime, principal, services: { store } }: Place): Promise<ApiJob> {
   const here = runtime.jobs.get(jobId);
   const [stored] = here === undefined && store !== undefined ? await runtime.jobs.listStored({ id: jobId, limit: 1 }) : [];
@@ -88,7 +88,7 @@ async function findJob(jobId: string, { runtime, principal, services: { store } 
   });
 }
 
-/** Undefined where another process continues the job. @throws the error of any other wait */
+/** Returns undefined if another process continues the job. @throws any other error of the wait */
 function leftToOthers(thrown: unknown): undefined {
   if (ToolError.fromUnknown(thrown).code !== "conflict") throw thrown;
 }
@@ -98,7 +98,7 @@ function shownJob(job: JobStatus | EndedJob): ApiJob {
   return { ...job, result: shownResult(job.result) };
 }
 
-/** A job of this process, where it is one, with its output. */
+/** The stored job, or the job of this process with its output. */
 function shownStored(stored: StoredJob, runtime: Runtime): ApiJob {
   const here = runtime.jobs.get(stored.id);
   if (here !== undefined && here.sessionId === stored.sessionId) return shownJob(here);

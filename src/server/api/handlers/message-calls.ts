@@ -1,4 +1,4 @@
-/** Whole messages of models, in the form of any provider: their calls, and the messages that answer them. */
+/** Reads the calls of a whole model message, in the format of any provider, and writes the messages with their results. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
@@ -22,7 +22,7 @@ import { TEXT_PREFIX, type WIRE_NAMES } from "./message-formats.ts";
 
 interface Known {
   readonly make: () => WireFormat;
-  /** The reply around a message that came without one. */
+  /** Wraps a bare message into a reply of the provider. */
   readonly reply: (message: JsonValue) => JsonValue;
 }
 
@@ -69,21 +69,21 @@ const FORMATS = {
   },
 } as const satisfies Record<(typeof WIRE_NAMES)[number], Known>;
 
-/** The calls of a message, and how their results are written. */
+/** The calls of a message, and how to write their results. */
 export interface MessageCalls {
   readonly calls: readonly ModelCall[];
-  /** The messages that answer the calls, in the form of the provider. */
+  /** Returns the messages with the results, in the provider's format. */
   encode(results: readonly ToolResult[]): readonly JsonObject[];
 }
 
 export interface ReadMessageOptions {
   readonly format: string;
   readonly registry: Registry;
-  /** The tools that the model was shown. */
+  /** Rules for the tools that the model was shown. */
   readonly allow: VisibilityRules | undefined;
 }
 
-/** @throws ToolError `invalid_argument` for what is not a whole message of the format */
+/** @throws ToolError `invalid_argument` if it is not a complete message of the format */
 export function readMessage(message: JsonValue, { format, registry, allow }: ReadMessageOptions): MessageCalls {
   const tools = modelTools(registry, { allow });
   if (!isFormat(format)) return readText(message, { name: format.slice(TEXT_PREFIX.length), tools });
@@ -91,7 +91,7 @@ export function readMessage(message: JsonValue, { format, registry, allow }: Rea
   const wire = make();
   const reply = replyOf(message);
   let { calls } = whole(format, () => wire.decodeReply(reply));
-  // Long and odd names were shortened for the provider, which only the tools themselves can tell.
+  // long and unusual names were shortened for the provider; decoding them needs the tools
   if (calls.some(({ name }) => registry.get(name) === undefined))
     ({ calls } = whole(format, () => wire.decodeReply(reply, { toolNames: wire.encodeTools(tools).toolNames })));
   return {
@@ -100,7 +100,7 @@ export function readMessage(message: JsonValue, { format, registry, allow }: Rea
   };
 }
 
-/** A message is a string of the model; its answer is one message of the user. */
+/** Reads a message that is a string. The results become one user message. */
 function readText(message: JsonValue, { name, tools }: { readonly name: string; readonly tools: readonly ModelTool[] }): MessageCalls {
   const format = textFormat(name);
   const text = isJsonObject(message) ? message["content"] : message;
@@ -124,7 +124,7 @@ function readText(message: JsonValue, { name, tools }: { readonly name: string; 
   };
 }
 
-/** A message that was cut has no calls that may run. */
+/** Decodes a message. Refuses an incomplete one, whose calls must not run. */
 function whole(format: string, read: () => ModelReply): ModelReply {
   let reply: ModelReply;
   try {
@@ -137,7 +137,7 @@ function whole(format: string, read: () => ModelReply): ModelReply {
   throw new ToolError("invalid_argument", `The message is not whole (${reply.finishDetail ?? reply.finish}): none of its calls was run.`);
 }
 
-/** The results of a batch are in the order of its calls. */
+/** The call of a result; results are in the order of the calls. */
 function answeredBy(calls: readonly ModelCall[], index: number): Pick<ModelCall, "id" | "kind" | "offeredName" | "native"> {
   const { id, kind, offeredName, native } = calls[index] ?? {};
   return omitUndefined({ id, kind, offeredName, native });

@@ -1,4 +1,4 @@
-/** The forms in which a request may have a message of a model. A leaf: the client loads it, the formats themselves stay on the server. */
+/** Formats of model messages in requests. A leaf module, so that the client can load the names without the formats. */
 
 export const WIRE_NAMES = [
   "openai-chat",
@@ -12,5 +12,5 @@ export const WIRE_NAMES = [
   "bedrock-converse",
 ] as const;
 
-/** Before the name of a text format: the calls are in the text of the message. */
+/** Prefix of a text format's name: the calls are in the text of the message. */
 export const TEXT_PREFIX = "text:";

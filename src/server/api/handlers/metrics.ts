@@ -1,9 +1,12 @@
-/** Counters in the text format of Prometheus. Labels come from the code alone, so that nothing from outside makes their number grow. @see https://prometheus.io/docs/instrumenting/exposition_formats/ */
+/**
+ * Metrics in the text format of Prometheus. Labels come from code alone, so that clients cannot increase their number.
+ * @see https://prometheus.io/docs/instrumenting/exposition_formats/
+ */
 import type { OperationId } from "../../api.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { Limits } from "../requests/limits.ts";
 
-/** The parts of the server that count for themselves. */
+/** Parts of the server that have their own counters. */
 interface Counting {
   readonly runtime: Runtime;
   readonly limits: Limits;
@@ -11,7 +14,7 @@ interface Counting {
   readonly sessions: { readonly size: number };
   readonly submissions: { readonly size: number };
   readonly stopping: () => boolean;
-  /** The name of this process among those of its store. */
+  /** Returns the name of this process among those of its store. */
   readonly node: () => string;
 }
 
@@ -22,17 +25,17 @@ interface Family {
   readonly samples: readonly (readonly [labels: string, value: number, ending?: string])[];
 }
 
-/** In seconds. */
+/** Upper bounds of the call duration histogram, in seconds. */
 const CALL_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300] as const;
 
 export class Metrics {
   readonly #requests = new Map<string, number>();
   #seconds = 0;
-  /** Calls by the first bound that they do not exceed; the last are longer than all. */
+  /** Number of calls by the first bound that they do not exceed; the last element counts calls longer than all bounds. */
   readonly #calls = new Float64Array(CALL_BOUNDS.length + 1);
   #callSeconds = 0;
 
-  /** Notes a call that has ended. */
+  /** Counts a call that has ended. */
   noteCall(durationMs: number): void {
     const seconds = durationMs / 1_000;
     const index = CALL_BOUNDS.findIndex((bound) => seconds <= bound);
@@ -41,14 +44,14 @@ export class Metrics {
     this.#callSeconds += seconds;
   }
 
-  /** Notes an answered request. */
+  /** Counts an answered request. */
   note(operation: OperationId | "none" | "mcp", status: number, durationMs: number): void {
     const labels = `operation="${operation}",status="${Math.floor(status / 100)}xx"`;
     this.#requests.set(labels, (this.#requests.get(labels) ?? 0) + 1);
     this.#seconds += durationMs / 1_000;
   }
 
-  /** All of them as text, each with the name of the process. */
+  /** All metrics as text, each with the name of the process as a label. */
   text(counting: Counting): string {
     const node = `node="${counting.node().replaceAll(/[\\"\n]/gu, (character) => (character === "\n" ? "\\n" : `\\${character}`))}"`;
     return this.#families(counting)

@@ -1,4 +1,4 @@
-/** The handlers of schedules. */
+/** Handlers of the routes for schedules. */
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
@@ -56,11 +56,11 @@ interface ScheduleRequest {
 interface UsedSchedule {
   readonly own: SessionTriggers;
   readonly id: string;
-  /** @throws ToolError `not_found` for one that was removed meanwhile */
+  /** The schedule for the response. @throws ToolError `not_found` if it was removed meanwhile */
   readonly shown: (status: TriggerStatus | undefined) => ApiSchedule;
 }
 
-/** @throws ToolError `not_found`, `conflict` by rejecting */
+/** Runs `use` with a schedule, in its session. @throws ToolError `not_found`, `conflict`, as a rejection */
 async function useSchedule<Answer>(
   { principal, params: { scheduleId: id }, query }: ScheduleRequest,
   services: ApiServices,
@@ -80,7 +80,7 @@ async function useSchedule<Answer>(
   });
 }
 
-/** The one session that is open and has a schedule of this id. @throws ToolError `not_found`; `conflict` where several have */
+/** The id of the open session that has a schedule with this id. @throws ToolError `not_found`; `conflict` if several have one */
 function sessionWith(scheduleId: string, triggers: Triggers, { runtime }: ApiServices): string {
   const [one, ...more] = runtime.sessions.list().filter((session) => triggers.of(session).get(scheduleId)?.type === TYPE);
   if (one === undefined) throw noSchedule(scheduleId);

@@ -1,4 +1,4 @@
-/** The handlers of the server itself: information, health, metrics and the document. */
+/** Handlers of the routes for the server itself: information, health, metrics and the OpenAPI document. */
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import type { Clock } from "../../../core/ports.ts";
 import type { Store } from "../../../core/store.ts";
@@ -45,7 +45,7 @@ export function serverHandlers(about: {
     },
 
     getMetrics({ principal }, services) {
-      refuseSessionKey(principal); // it counts the work of all sessions
+      refuseSessionKey(principal); // metrics cover all sessions
       return new Response(services.metrics.text(services), {
         headers: { "content-type": "text/plain; version=0.0.4", "cache-control": "no-store" },
       });
@@ -55,9 +55,9 @@ export function serverHandlers(about: {
   };
 }
 
-/** Anybody may ask whether a server is ready: the store is asked once a second at most, and not while it has not answered. */
+/** Minimum time between two probes of the store, in milliseconds, since readiness needs no credentials. No probe starts while one is pending. */
 const PROBED_MS = 1_000;
-/** A store that takes longer to answer takes no writes. */
+/** A store that takes longer than this to answer counts as not writable, in milliseconds. */
 const ANSWER_MS = 5_000;
 
 interface Probe {
@@ -66,7 +66,7 @@ interface Probe {
   isOver: boolean;
 }
 
-/** Rejects when the store cannot be written, or does not say so in time. */
+/** Returns a function that rejects if the store cannot be written, or does not answer in time. */
 function storeProbe(): (store: Store | undefined, clock: Clock) => Promise<void> {
   let probe: Probe | undefined;
   return async (store, clock) => {

@@ -1,4 +1,4 @@
-/** The handlers of the keys of one session. */
+/** Handlers of the routes for the keys of one session. */
 import { refuseSessionKey } from "../sessions/session-ids.ts";
 import type { Handlers } from "../services.ts";
 import { noContent } from "./answers.ts";

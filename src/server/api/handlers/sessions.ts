@@ -1,4 +1,4 @@
-/** The handlers of sessions, their branches, events and recordings. */
+/** Handlers of the routes for sessions, their branches, events and recordings. */
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import { writeRecording } from "../../../core/recording/recording.ts";
@@ -17,18 +17,18 @@ import { streamResponse } from "../requests/stream-response.ts";
 import { noContent } from "./answers.ts";
 import { acceptsStream } from "../requests/accepts-stream.ts";
 
-/** So many sessions are looked through for one page of a search, a part at a time: the title of each may have to be read. */
+/** Maximum number of sessions examined for one page of a search, in parts of SEARCHED_AT_ONCE: the title of each may have to be read. */
 const MOST_SEARCHED = 2_000;
 const SEARCHED_AT_ONCE = 500;
 
-/** So many events of a recording are read at a time. */
+/** Number of events of a recording that are read at a time. */
 const EXPORTED_AT_ONCE = 100;
 
 interface StoredPage {
   readonly found: readonly ApiSession[];
-  /** How many of the newest sessions were looked at, with those of the pages before. */
+  /** How many of the newest sessions were examined, previous pages included. */
   readonly searched: number;
-  /** The offset of the next page. */
+  /** The offset of the next page; undefined if there is none. */
   readonly next?: number;
 }
 
@@ -39,7 +39,7 @@ interface PageRange {
   readonly signal: AbortSignal;
 }
 
-/** @param find the session as it is listed; undefined for one that is not wanted */
+/** @param find returns the session as listed; undefined to skip it */
 async function storedPage(
   store: Store,
   { limit, offset, mostRead, signal }: PageRange,
@@ -81,10 +81,10 @@ export const sessionHandlers = {
     }
     const shown = (one: StoredSession): Promise<ApiSession> => titles.entitled(shownStored(one, runtime.sessions.get(one.sessionId)));
     if (principal.sessionId !== undefined) {
-      const own = await store.list({ sessionId: principal.sessionId }); // how many others there are is not said
+      const own = await store.list({ sessionId: principal.sessionId }); // does not reveal how many other sessions there are
       return { sessions: (await Promise.all((offset === 0 ? own : []).map(shown))).filter(fits) };
     }
-    // The session of that very id is found at once, however old it is, and not a second time.
+    // the session with exactly this id is found at once, however old it is, and is not listed twice
     const named = q === "" || offset > 0 ? [] : (await store.list({ sessionId: q })).filter(({ sessionId }) => isSeen(sessionId));
     const { found, searched, next } = await storedPage(
       store,
@@ -114,14 +114,14 @@ export const sessionHandlers = {
   async deleteSession({ principal, params: { sessionId } }, services) {
     checkSeen(principal, sessionId);
     const wasThere = await services.sessions.remove(sessionId);
-    await endReaders(sessionId, services); // also for one that is gone: an earlier removal may have failed in between
+    await endReaders(sessionId, services); // also if the session is gone: an earlier removal may have failed halfway
     if (!wasThere) throw noSession(sessionId);
     return noContent();
   },
 
   async forkSession({ principal, params: { sessionId }, body: { id, simulated, at } }, { sessions, store }) {
     checkSeen(principal, sessionId);
-    refuseSessionKey(principal); // a branch is another session: it could neither use nor end it
+    refuseSessionKey(principal); // a branch is another session, which the key could neither use nor end
     checkNewId(id);
     return sessions.use(sessionId, async (session) => {
       sessions.checkRoom();
@@ -133,7 +133,7 @@ export const sessionHandlers = {
   async commitSession({ runtime, principal, params: { sessionId } }, services) {
     const { sessions } = services;
     checkSeen(principal, sessionId);
-    refuseSessionKey(principal); // it would write into the parent, which is another session
+    refuseSessionKey(principal); // a commit writes to the parent, which is another session
     const branch = openBranch(runtime.sessions.get(sessionId), sessionId);
     const parent = branch.parent?.id ?? "";
     await branch.commit();
@@ -205,13 +205,13 @@ export const sessionHandlers = {
   },
 } satisfies Partial<Handlers>;
 
-/** Ends the keys and streams of a session that is no more: the next one of its id is another. */
+/** Revokes the keys and ends the streams of a removed session: a later session with its id is a different one. */
 async function endReaders(sessionId: string, { access, events }: ApiServices): Promise<void> {
   events.removed(sessionId);
   await access.revokeKeysOf(sessionId);
 }
 
-/** Whether the id and the title of a session hold all the words, each in either, in any order and case. */
+/** Whether the id and the title of a session contain all the words, each in either, in any order, ignoring case. */
 function searchFor(q: string): (session: ApiSession) => boolean {
   const words = q.toLowerCase().split(/\s+/u);
   return ({ id, title = "" }) => {
@@ -220,7 +220,7 @@ function searchFor(q: string): (session: ApiSession) => boolean {
   };
 }
 
-/** The events of one session: a page, or the stream for those who ask for one. */
+/** The events of one session: a page, or a stream if the client asks for one. */
 export async function eventsOf(
   sessionId: string,
   request: Pick<RequestOf<"listSessionEvents">, "query" | "request" | "principal" | "signal">,
@@ -231,12 +231,12 @@ export async function eventsOf(
   return streamResponse(request, services, { sessionId }, raw.headers.get("last-event-id") ?? query.after);
 }
 
-/** A log for clients that may read slowly: one that reads nothing holds no more than a small page of it. */
+/** A log that is read in small pages, so that a client that reads slowly keeps little of it in memory. */
 function inSmallPages(store: Store, sessionId: string): ReadableLog {
   return { sessionId, read: (options) => store.read(sessionId, { ...options, limit: EXPORTED_AT_ONCE }) };
 }
 
-/** Holds a new session, or a branch. @throws ToolError `duplicate` for an id that another session has */
+/** Adds a new session or branch to the pool. @throws ToolError `duplicate` if another session has the id */
 async function begun(
   id: string | undefined,
   { sessions, store }: Pick<ApiServices, "sessions" | "store">,
@@ -252,12 +252,12 @@ async function begun(
   }
 }
 
-/** Resolves when the store has taken it in: the next request for it may come to another process. */
+/** Resolves when the session is in the store, because the next request for it may go to another process. */
 async function takenIn(session: RuntimeSession): Promise<void> {
   try {
     await session.snapshot();
   } catch (thrown: unknown) {
-    await session.close().catch(() => {}); // the first error is reported
+    await session.close().catch(() => {}); // the first error is the one to report
     throw thrown;
   }
 }

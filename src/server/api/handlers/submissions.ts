@@ -3,7 +3,7 @@ import type { Clock, Ids } from "../../../core/ports.ts";
 import type { WholeAnswer } from "../../http/whole-answer.ts";
 import { WorkUnderWay } from "../work-under-way.ts";
 
-/** The end of a batch: its answer, as text, or the error of one that failed as a whole. */
+/** The outcome of a batch: its response, or the error of a batch that failed as a whole. */
 type Outcome = { readonly answer: WholeAnswer } | { readonly thrown: unknown };
 
 interface Submission {
@@ -13,12 +13,12 @@ interface Submission {
   outcome: Outcome | undefined;
 }
 
-/** So long are results kept after their end. */
+/** How long results are kept after the end of their batch, in milliseconds. */
 const KEPT_MS = 600_000;
-/** Beyond so many bytes of them, old ones are dropped before their time. */
+/** Total size of kept results; beyond it, the oldest are dropped early. */
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 
-/** A batch as a request sees it: over, or to be asked for later. */
+/** A batch as its request sees it: ended, or with an id to ask for it later. */
 export type Waited = { readonly outcome: Outcome } | { readonly submissionId: string };
 
 export class Submissions {
@@ -37,7 +37,7 @@ export class Submissions {
     return this.#byId.size;
   }
 
-  /** Begins a batch, and waits for it as long as that. */
+  /** Begins a batch, and waits for it for `waitMs`. */
   async run(principalId: string, waitMs: number, work: () => Promise<WholeAnswer>): Promise<Waited> {
     const ended = work().then(
       (answer): Outcome => (submission.outcome = { answer }),
@@ -52,7 +52,7 @@ export class Submissions {
     return { submissionId };
   }
 
-  /** Where there are too many bytes, the older results of the same principal are dropped before those of others. */
+  /** Keeps a result. If the total is too large, older results of the same principal are dropped before those of others. */
   #keep(submissionId: string, submission: Submission, bytes: number): void {
     this.#clock.timer(() => this.#forget(submissionId), KEPT_MS, { background: true });
     this.#keptBytes += bytes;
@@ -77,7 +77,7 @@ export class Submissions {
     return this.#running.whenIdle();
   }
 
-  /** Undefined where there is none of this id and principal. */
+  /** Waits for a batch. undefined if there is none with this id and principal. */
   async wait(
     submissionId: string,
     { principalId, waitMs, signal }: { readonly principalId: string; readonly waitMs: number; readonly signal: AbortSignal },
@@ -88,7 +88,7 @@ export class Submissions {
     return outcome === undefined ? { submissionId } : { outcome };
   }
 
-  /** Undefined when the time is up before it has ended. */
+  /** Resolves to undefined if the time is over, or the signal aborts, before the batch has ended. */
   #wait(submission: Submission, waitMs: number, signal: AbortSignal | undefined): Promise<Outcome | undefined> {
     if (submission.outcome !== undefined) return Promise.resolve(submission.outcome);
     return new Promise((resolve) => {

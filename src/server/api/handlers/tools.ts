@@ -1,4 +1,4 @@
-/** The handlers of the tools. */
+/** Handlers of the routes for tools. */
 import { effectWord } from "../../../registry/effect-word.ts";
 import { toolDefinition } from "../../../registry/tool-definition.ts";
 import { ToolError } from "../../../core/error.ts";
@@ -31,7 +31,7 @@ function shownTool(registered: RegisteredTool): ApiTool {
   return { ...toolDefinition(registered), toolset: toolset.name, effect: effectWord(registered), mode: tool.mode ?? "direct" };
 }
 
-/** A tool of the listing: those that are denied, blocked or switched off are not there. @throws ToolError `not_found` */
+/** Finds a listed tool; tools that are denied, blocked or disabled are not found. @throws ToolError `not_found` */
 function offered(
   { runtime: { registry }, principal, params: { toolName: name } }: Pick<RequestOf<"getTool">, "runtime" | "principal" | "params">,
   { access }: ApiServices,

@@ -1,4 +1,4 @@
-/** The handlers of the MCP servers behind this one that users log in to. */
+/** Handlers of the routes for upstream MCP servers that users log in to. */
 import { didYouMean } from "../../../core/base/near-names.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { untilAborted } from "../../../core/base/until-aborted.ts";
@@ -34,7 +34,7 @@ function stateOf({ loggedIn, endsAt: until }: Upstream): { readonly state: "logg
 
 type NamingUpstream = Sender & { readonly params: { readonly upstreamName: string } };
 
-/** @throws ToolError `not_found`. By rejecting */
+/** @throws ToolError `not_found`, as a rejection */
 async function upstreamOf(request: NamingUpstream, services: ApiServices): Promise<Upstream> {
   const { upstreamName: name } = request.params;
   const upstreams = await upstreamsOf(request, services);
@@ -49,7 +49,7 @@ async function upstreamOf(request: NamingUpstream, services: ApiServices): Promi
 type Sender = Pick<ApiRequest, "principal" | "runtime" | "signal">;
 type Upstream = Awaited<ReturnType<UpstreamLogins["list"]>>[number];
 
-/** Those that have a tool which the sender may use: the others are not there for them. */
+/** The upstream servers with a tool that the principal may use; the others are hidden. */
 async function upstreamsOf({ principal, runtime }: Sender, { logins, access }: ApiServices): ReturnType<UpstreamLogins["list"]> {
   const visibility = access.visibilityOf(principal);
   const listed = (await logins?.list(principal.id)) ?? [];

@@ -1,4 +1,4 @@
-/** Routes of agents, channels and triggers: what runs when something arrives. */
+/** Routes of agents, channels and triggers. */
 import { answer, array, flag, id, integer, object, oneOf, record, ref, text } from "../openapi/json-schema.ts";
 import type { Routes } from "../requests/route.ts";
 import { eventPages } from "./paging.ts";

@@ -3,7 +3,7 @@ import { answer, array, id, integer, ref, text } from "../openapi/json-schema.ts
 import type { Routes } from "../requests/route.ts";
 import { page } from "./paging.ts";
 
-/** The latest time that a date can have. */
+/** The maximum time value of a `Date`. */
 const MAX_TIME = 8_640_000_000_000_000;
 
 export const auditRoutes = {

@@ -1,4 +1,4 @@
-/** Routes that run calls, and look at them. */
+/** Routes that run and inspect calls. */
 import { answerSources } from "../openapi/components.ts";
 import { answer, array, flag, id, integer, MAX_WAIT_MS, object, record, ref, text } from "../openapi/json-schema.ts";
 import { TEXT_PREFIX, WIRE_NAMES } from "../handlers/message-formats.ts";

@@ -1,4 +1,4 @@
-/** The query parameters of lists, and logs in pages. */
+/** Paging parameters of lists and logs. */
 import { answer, array, integer, ref, text } from "../openapi/json-schema.ts";
 
 export const page = {
@@ -6,7 +6,7 @@ export const page = {
   cursor: text("The next of the page before.", { pattern: "^[0-9]{1,9}$" }),
 } as const;
 
-/** A log that is read in pages, or as a stream. */
+/** Parameters and response of a log that is read in pages or as a stream. */
 export const eventPages = {
   query: {
     after: integer("The position of the last event that is known.", 0, Number.MAX_SAFE_INTEGER, { default: 0 }),

@@ -1,4 +1,4 @@
-/** The place that calls need. */
+/** The query parameter for the place that calls need. */
 import { id } from "../openapi/json-schema.ts";
 
 export const atPlace = {

@@ -1,4 +1,4 @@
-/** Routes of schedules: the triggers of that type, over all sessions that the server has open. */
+/** Routes of schedules: the triggers of type `schedule`, over all sessions that the server has open. */
 import { MAX_PROMPT_CHARS } from "../../../triggers/prompt-limits.ts";
 import { answer, array, flag, id, integer, object, ref, text } from "../openapi/json-schema.ts";
 import type { Routes } from "../requests/route.ts";

@@ -195,7 +195,7 @@ export const sessionRoutes = {
   importRecording: {
     method: "POST",
     path: "/v1/recordings",
-    scope: "admin", // the audit takes for true what a recording says
+    scope: "admin", // the audit trusts what a recording says
     summary: "Take a recording into the store as a session; doing it again changes nothing.",
     query: { id: id("The id of the session. Left out, that of the session that was recorded.") },
     bodyType: "application/jsonl",

@@ -1,4 +1,4 @@
-/** Routes of the MCP servers behind this one that users log in to. */
+/** Routes of upstream MCP servers that users log in to. */
 import { answer, array, id, oneOf, text, time } from "../openapi/json-schema.ts";
 import type { Routes } from "../requests/route.ts";
 
