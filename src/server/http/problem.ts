@@ -34,7 +34,7 @@ export interface ProblemOptions {
   readonly callId?: string | undefined;
 }
 
-/** Makes the problem of an error. Invisible characters are made visible in its texts, which may quote third-party text. */
+/** Makes the problem of an error. Invisible characters are escaped in its texts, which may quote third-party text. */
 export function problemOf(error: ErrorInfo, { status, callId }: ProblemOptions = {}): Problem {
   const { code, message, retryable, outcome, details } = error;
   const hint = error.hint ?? error.operatorHint;

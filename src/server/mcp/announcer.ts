@@ -1,4 +1,4 @@
-/** Notifies every connection of changes: the tools of the runtime, and the notifications of connected servers. */
+/** Notifies all connections of changes: changed tools of the runtime, and notifications of connected servers. */
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { PeerNotification } from "../../engine/mcp/peer.ts";
 import type { Visibility } from "../../policy/visibility.ts";
@@ -7,27 +7,27 @@ import type { Peers } from "./peers.ts";
 import type { Source } from "./source.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
-/** The wish of a caller to know of the changes of one resource. */
+/** A caller's subscription to one resource. */
 interface Watch {
   readonly uri: string;
   readonly visible: Visibility | undefined;
-  /** The server that is asked for it, and how to cease; undefined while none is known to have it. */
+  /** The server that is subscribed to, and how to leave it; undefined while no server is known to have the resource. */
   joined: { readonly source: Source; readonly leave: () => void } | undefined;
   isSought: boolean;
-  /** The lists have changed since its server began to be looked for. */
+  /** Whether the lists have changed since the current search for the server began. */
   isStale: boolean;
 }
 
-/** The callers that want to know of the changes of a resource of one server. */
+/** The subscriptions of all callers to one resource of one server. */
 interface Watched {
   count: number;
   isSubscribed: boolean;
 }
 
-/** A connection, or all of those that one handler keeps, as far as changes are announced to them. */
+/** Receives announcements: one connection, or all connections of one handler. */
 export interface Audience {
   toolsChanged(): void;
-  /** @param source whose list it is; undefined where servers have come or gone */
+  /** @param source the source whose list changed; undefined if sources were added or removed */
   promptsChanged(source?: Source): void;
   resourcesChanged(source?: Source): void;
   resourceUpdated(uri: string, source: Source): void;
@@ -38,7 +38,7 @@ export class Announcer {
   readonly #runtime: Runtime;
   readonly #peers: Peers;
   readonly #audiences = new Set<Audience>();
-  /** How to stop listening to each source. */
+  /** Functions that stop listening to each source. */
   readonly #heard = new Map<Source, () => void>();
   readonly #watches = new Set<Watch>();
   readonly #watched = new Map<Source, Map<string, Watched>>();
@@ -57,13 +57,13 @@ export class Announcer {
     });
   }
 
-  /** The returned function ends it. */
+  /** Adds an audience. Returns a function that removes it. */
   add(audience: Audience): () => void {
     this.#audiences.add(audience);
     return () => void this.#audiences.delete(audience);
   }
 
-  /** Says so if tools, or servers with prompts or resources, have come, gone or changed since it was last asked. */
+  /** Announces whether tools, or sources of prompts or resources, were added, removed or changed since the last check. */
   check(): void {
     const { version } = this.#runtime.registry;
     const before = this.#usable;
@@ -79,9 +79,9 @@ export class Announcer {
   }
 
   /**
-   * Subscribes to a resource at the server that lists it, or has a template for it, for a caller with these tools, until the returned function is
-   * called. Where no server has it yet, or its server does not take the subscription, it is tried again when servers or their lists change, and it is taken
-   * to another server where that lists the resource first by then.
+   * Subscribes to a resource for a caller with these tools, at the server that lists it or has a template for it, until the returned function is
+   * called. If no server has the resource yet, or the server refuses, it is tried again when servers or their lists change. If another server lists
+   * the resource first by then, the subscription moves there.
    */
   watch(uri: string, visible: Visibility | undefined): () => void {
     const watch: Watch = { uri, visible, joined: undefined, isSought: false, isStale: false };
@@ -92,7 +92,7 @@ export class Announcer {
     };
   }
 
-  /** Has each watch find its server, and each server asked for what it has not taken. */
+  /** Searches the server of each watch again, and repeats subscriptions that servers did not take. */
   #seekAll(): void {
     const sources = new Set(this.#peers.sources());
     for (const watch of this.#watches) {
@@ -106,23 +106,23 @@ export class Announcer {
       for (const [uri, watched] of resources) if (!watched.isSubscribed) void subscribe(source, uri, watched);
   }
 
-  /** Where the resource is another server's by now, its subscription is taken there. */
+  /** Finds the server of a watched resource; moves the subscription if another server has the resource now. */
   async #seek(watch: Watch): Promise<void> {
     watch.isStale = watch.isSought;
     if (watch.isSought) return;
     const { uri, visible } = watch;
     watch.isSought = true;
     const asker = { signal: AbortSignal.timeout(SEEK_TIMEOUT_MS), visible };
-    const source = await this.#peers.findOwner(uri, asker).catch(() => undefined); // as where no server has it
+    const source = await this.#peers.findOwner(uri, asker).catch(() => undefined); // like no server
     watch.isSought = false;
     if (!this.#watches.has(watch)) return;
-    if (watch.isStale) return await this.#seek(watch); // the server that was found may be gone
+    if (watch.isStale) return await this.#seek(watch); // the server found may be gone
     if (source === undefined || source === watch.joined?.source) return;
     const before = watch.joined;
     watch.joined = { source, leave: this.#join(source, uri) };
     if (before === undefined) return;
     before.leave();
-    this.#tell((audience) => audience.resourceUpdated(uri, source)); // it reads otherwise from there
+    this.#tell((audience) => audience.resourceUpdated(uri, source)); // another server may have other contents
   }
 
   #join(source: Source, uri: string): () => void {
@@ -179,7 +179,7 @@ export class Announcer {
         const uri = isJsonObject(params) ? params["uri"] : undefined;
         return typeof uri === "string" ? this.#tell((audience) => audience.resourceUpdated(uri, source)) : undefined;
       }
-      case "notifications/tools/list_changed": // the runtime lists them again and says so itself
+      case "notifications/tools/list_changed": // the runtime lists the tools again and announces the change itself
     }
   }
 
@@ -189,15 +189,15 @@ export class Announcer {
 }
 
 const SUBSCRIBE_TIMEOUT_MS = 10_000;
-/** Longer than one server may take to list. */
+/** Maximum time to find the server of a resource, in milliseconds: longer than one server may take to list. */
 const SEEK_TIMEOUT_MS = 30_000;
 
 async function subscribe(source: Source, uri: string, watched: Watched): Promise<void> {
-  watched.isSubscribed = true; // it is not asked twice at a time
+  watched.isSubscribed = true; // set first, so that concurrent calls do not subscribe twice
   try {
     await source.subscribe?.({ uri }, { signal: AbortSignal.timeout(SUBSCRIBE_TIMEOUT_MS) });
   } catch {
-    watched.isSubscribed = false; // its changes are not announced until then; a read of it says why it cannot be read
+    watched.isSubscribed = false; // its changes are not announced until a later attempt succeeds; reading the resource reports why it cannot be read
   }
 }
 
@@ -205,7 +205,7 @@ async function unsubscribe(source: Source, uri: string): Promise<void> {
   try {
     await source.unsubscribe?.({ uri }, { signal: AbortSignal.timeout(SUBSCRIBE_TIMEOUT_MS) });
   } catch {
-    // Updates that still come are sent to no client.
+    // further updates are sent to no client
   }
 }
 

@@ -1,4 +1,4 @@
-/** The answer of a call as its client gets it, whether at once or as the result of a task. */
+/** Converts the result of a call for its client, whether returned at once or as the result of a task. */
 import { artifactId, type Artifact, type ArtifactStore } from "../../core/artifact.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -18,11 +18,11 @@ import type { Caller, CallServing } from "./serving.ts";
 export interface AnsweredCall {
   readonly serving: CallServing;
   readonly client: CallClient;
-  /** Undefined for a tool that is no longer there. */
+  /** undefined if the tool no longer exists. */
   readonly tool: Tool | undefined;
 }
 
-/** @throws an error of the protocol where the tool needed what the client of 2026-07-28 does not offer. By rejecting */
+/** Converts a result. @throws a protocol error if the tool needed a capability that a client of 2026-07-28 does not offer, as a rejection */
 export async function answerOf(
   result: ToolResult,
   { serving: { gateway, server, info }, client, tool }: AnsweredCall,
@@ -37,20 +37,22 @@ export async function answerOf(
   );
 }
 
-/** Whether it may read every file: an answer can hold an address that its caller has made up, and the id of a file does not say whose it is. */
+/**
+ * Whether the caller may read every artifact: an answer can contain an address that the caller made up, and the id does not say who owns the file.
+ */
 function mayRead({ principal }: Caller): boolean {
   return principal === undefined || (principal.sessionId === undefined && hasScope(principal, "read"));
 }
 
 interface FileOptions {
   readonly artifacts: Runtime["artifacts"];
-  /** The tool's schema promises its output. */
+  /** Whether the tool has an output schema. */
   readonly promised: boolean;
-  /** Else the client is given the files that a model would be shown, of those that the tool has answered with itself. */
+  /** Whether all artifacts are attached; otherwise only files that a model would be shown, out of those in the tool's own answer. */
   readonly readsAll: boolean;
 }
 
-/** A client cannot read the artifacts of the runtime: it gets the files themselves, and data URLs where the tool's schema promises its output. */
+/** Replaces artifacts, which a client cannot read, by the files themselves, or by data URLs in the output if the tool has an output schema. */
 async function withFiles(result: ToolResult, { artifacts, promised, readsAll }: FileOptions): Promise<ToolResult> {
   const { content, output } = result;
   if (artifacts === undefined || result.status !== "ok") return result;
@@ -60,11 +62,11 @@ async function withFiles(result: ToolResult, { artifacts, promised, readsAll }: 
     const whole = promised && readsAll && output !== undefined ? await withDataUrls(output, artifacts) : output;
     return { ...result, ...omitUndefined({ content: shown, output: whole }) };
   } catch {
-    return result; // the address is better than no answer
+    return result; // an answer with addresses is better than none
   }
 }
 
-/** Files that no model is shown, as resources with their bytes; an address that its image follows stays. */
+/** Attaches files that no model is shown, as resources with their bytes; an address followed by its image is kept. */
 async function withBytes(content: readonly ContentPart[], artifacts: ArtifactStore): Promise<readonly ContentPart[]> {
   const parts: ContentPart[] = [];
   for (const [index, part] of content.entries()) {
@@ -93,7 +95,7 @@ function dataUrl({ mediaType, data }: Artifact): string {
   return `data:${mediaType};base64,${data}`;
 }
 
-/** The older revision's clients take objects only as structured content: the SDK wraps the rest, and the schema as well. */
+/** Lets the SDK adapt an answer: clients of older revisions accept only objects as structured content, so it wraps other values and their schema. */
 function projected(project: (result: never, schema: never) => object, answer: CallAnswer, outputSchema: unknown): JsonObject {
   const schema = typeof outputSchema === "boolean" ? {} : outputSchema;
   const shown: object = project(answer as never, schema as never); // the SDK's types name every field of both

@@ -1,4 +1,4 @@
-/** Puts approvals to the person at the other end of the call, through the client that made it. */
+/** Asks for approvals through the MCP client that made the call. */
 import type { ApprovalAnswer, ApprovalRequest } from "../../core/ask.ts";
 import { visibleJson, visibleText } from "../../core/base/visible-text.ts";
 import { ToolError } from "../../core/error.ts";
@@ -7,10 +7,11 @@ import { currentClient } from "./client.ts";
 const MAX_INPUT_LENGTH = 4_000;
 
 /**
- * An approver that asks the person behind the MCP client whether the call may run, and shows all of its input and of the calls that the answer covers.
+ * An approver that asks the person behind the MCP client whether the call may run, and shows the whole input of the call and of the calls that the
+ * answer covers.
  *
- * The call ends with `approval_required` where there is no decision: it did not come over MCP, the client cannot ask, the person dismisses
- * the question, or the input is longer than 4,000 characters of JSON.
+ * The call ends with `approval_required` if there is no decision: the call did not come over MCP, the client cannot ask, the person dismisses the
+ * question, or the input has more than 4,000 characters of JSON.
  */
 export async function mcpApprover({
   id,

@@ -1,8 +1,8 @@
-/** The caller on its way through the SDK, which ties the state of a request to it. */
+/** Passes the caller through the SDK, which binds the state of a request to it. */
 import type { AuthInfo } from "@modelcontextprotocol/server";
 import { LOCAL_CALLER, type Caller } from "./serving.ts";
 
-/** Without the token: no handler needs it. */
+/** Leaves out the token, which no handler needs. */
 export function authInfoOf(caller: Caller): AuthInfo {
   return { token: "", clientId: caller.id, scopes: [...(caller.principal?.scopes ?? [])], extra: { caller } };
 }

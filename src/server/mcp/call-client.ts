@@ -1,4 +1,4 @@
-/** The client of one exchange, as handlers know it. */
+/** The client of one exchange, as handlers use it. */
 import type { QuestionAnswer, AskRequest, Question } from "../../core/ask.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
@@ -14,14 +14,14 @@ const INPUT_OPTIONS: OptionNames<InputOptions> = { key: true, signal: true };
 export interface ClientFacts {
   readonly era: "legacy" | "modern";
   readonly capabilities: JsonObject;
-  /** An id that no other has. */
+  /** Returns a unique id. */
   readonly newId: () => string;
 }
 
 export class CallClient implements McpClient {
   readonly era: "legacy" | "modern";
   readonly capabilities: JsonObject;
-  /** The capabilities that a handler needed of a client that does not offer them. */
+  /** The capabilities that a handler needed and the client does not offer. */
   missing: JsonObject | undefined;
   readonly #exchange: Exchange<unknown>;
   readonly #newId: () => string;
@@ -36,7 +36,7 @@ export class CallClient implements McpClient {
     this.#newId = newId;
   }
 
-  /** Answers a question that the runtime passes on: who asks is said where it is not the tool that was called. */
+  /** Answers a question of the runtime. The message names the asker unless it is the called tool itself. */
   readonly ask = (request: AskRequest): Promise<QuestionAnswer> => {
     const { asker, toolName, message, schema, url, signal } = request;
     const question = { ...(schema === undefined ? {} : { schema }), ...(url === undefined ? {} : { url }) };
@@ -48,7 +48,7 @@ export class CallClient implements McpClient {
     const { key, signal } = options;
     const number = ++this.#questions;
     if (!this.#canElicit(question.url === undefined ? "form" : "url")) return NOBODY;
-    // Only the older revision wants pages to have an id.
+    // only the older revision needs an id for pages
     const id = question.url !== undefined && this.era === "legacy" ? { elicitationId: this.#newId() } : {};
     const request = { method: "elicitation/create", params: { ...elicitation(question), ...id } } as const;
     try {
@@ -59,7 +59,7 @@ export class CallClient implements McpClient {
       });
     } catch (error: unknown) {
       if (this.#exchange.over || this.#exchange.signal.aborted) throw error;
-      return NOBODY; // the client refused to ask, or its answer is none
+      return NOBODY; // the client refused to ask, or its answer is invalid
     }
   }
 
@@ -94,7 +94,7 @@ export class CallClient implements McpClient {
     this.#exchange.round?.log(level, data, logger);
   }
 
-  /** `{}` means forms, as it did before there were pages. */
+  /** Whether the client can show this kind of question. `{}` means forms, as before pages existed. */
   #canElicit(mode: "form" | "url"): boolean {
     const { elicitation } = this.capabilities;
     if (!isJsonObject(elicitation)) return false;
@@ -115,7 +115,7 @@ function elicitation({ message, schema, url }: Question): JsonObject {
   return { mode: "form", message, requestedSchema };
 }
 
-/** Undefined for what is not an answer, or does not fit what was asked: a client may send anything. */
+/** Returns undefined for an invalid answer, or one that does not fit the schema: a client may send anything. */
 function readAnswer(answer: unknown, { schema }: Question): QuestionAnswer | undefined {
   if (!isJsonObject(answer)) return undefined;
   const { action, content } = answer;

@@ -1,4 +1,4 @@
-/** Puts a result of ours in the words of `tools/call`. */
+/** Converts a result to the result of `tools/call`. */
 import { valueText, type ContentPart } from "../../core/content.ts";
 import { toAttachmentUri } from "../../core/attachment-uri.ts";
 import { fileData } from "../../core/data-uri.ts";
@@ -18,15 +18,15 @@ export interface CallAnswer {
 }
 
 /**
- * The answer of a call, whole for clients that read only `content` and for those that read only `structuredContent`: some show a model
- * nothing but `structuredContent` wherever there is one.
+ * Makes the answer of a call, complete both for clients that read only `content` and for those that read only `structuredContent`: some show a model
+ * nothing else if it is present.
  *
- * `structuredContent` is sent where the tool promises it with an output schema, and where an object is the whole answer; JSON is in
- * `content` as well then. A tool that answers with content parts and promises nothing is answered with these parts only: its output is
- * for the program that runs it. A result that is not `ok` is marked as an error, with the text that a model would read, and with no structured
- * content: a client refuses one that breaks the tool's schema.
+ * `structuredContent` is sent if the tool has an output schema, or if the whole answer is an object; `content` then has the JSON as well. If a tool
+ * without an output schema answers with content parts, only these are sent: its output is for the program that runs it. A result that is not `ok` is
+ * marked as an error, with the text that a model would read and without structured content, because a client refuses content that does not match the
+ * tool's schema.
  *
- * @param revision of the client: one that is older than a kind of content would refuse the whole answer, and gets a text in its place
+ * @param revision the client's revision: if it is older than a kind of content, it would refuse the whole answer, so that content is sent as text
  * @see https://modelcontextprotocol.io/specification/2025-11-25/server/tools#structured-content
  */
 export function toCallAnswer(result: ToolResult, tool: Tool | undefined, revision?: string): CallAnswer {
@@ -52,8 +52,8 @@ function textOf(output: JsonValue | undefined): readonly JsonObject[] {
 }
 
 /**
- * Whether the parts have the output as text: tools and servers that know older clients write it themselves. Servers on the Python
- * libraries wrap an output that is no object as `{ result }`, and write it in one part, or an array in a part for each of its items.
+ * Whether the parts already contain the output as text: tools and servers that support older clients write it themselves. Servers with the Python
+ * libraries wrap an output that is not an object as `{ result }`, and write it in one part, or an array with one part per item.
  *
  * @see https://gofastmcp.com/servers/tools — "Structured Output"
  */
@@ -67,7 +67,7 @@ function isSaid(content: readonly ContentPart[], output: JsonValue): boolean {
   return content.every((part, index) => says(part, result[index] ?? null));
 }
 
-/** Whether the part is the value as text. */
+/** Whether a text part is this value as text. */
 function says(part: ContentPart, output: JsonValue): boolean {
   if (part.type !== "text") return false;
   if (part.text === valueText(output)) return true;
@@ -75,11 +75,11 @@ function says(part: ContentPart, output: JsonValue): boolean {
   try {
     return canonicalJson(parseJson(part.text)) === canonicalJson(output);
   } catch {
-    return false; // text that only begins like JSON
+    return false; // text that only starts like JSON
   }
 }
 
-/** The first revision that has them; all have the others. */
+/** The first revision with these kinds of content; the other kinds exist in all revisions. */
 const SINCE: ReadonlyMap<JsonValue | undefined, string> = new Map([
   ["audio", "2025-03-26"],
   ["resource_link", "2025-06-18"],
@@ -108,7 +108,7 @@ function toBlock(part: ContentPart): JsonObject {
   };
 }
 
-/** The metadata for programs: that of the tool, what was done to the call, and that it may have taken effect although it failed. */
+/** The metadata for programs: the tool's own, repairs and warnings of the call, and whether a failed call may have taken effect. */
 function metaOf({ metadata, repairs, warnings, origin, error }: ToolResult): { readonly _meta?: JsonObject } {
   const notes: JsonObject = {
     ...(repairs.length === 0 ? {} : { repairs: repairs.map(({ path, kind, note }) => ({ path, kind, note })) }),

@@ -1,45 +1,45 @@
-/** The client at the other end of the call that runs: what a handler can ask of it beyond its answer. */
+/** The MCP client that made the running call, and what a handler can request from it. */
 import { checkArgument } from "../../core/check-argument.ts";
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import type { ToolContext } from "../../core/context.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 
-/** How grave a message to an MCP client is (RFC 5424). */
+/** Severity of a log message to an MCP client (RFC 5424). */
 export type McpLogLevel = "debug" | "info" | "notice" | "warning" | "error" | "critical" | "alert" | "emergency";
 
-/** How a client of the server is asked for input. */
+/** Options of a request for input to an MCP client. */
 export interface InputOptions {
-  /** The name of the request among those of its call, on the wire. @default its kind and number */
+  /** The name of the request among those of its call, in the protocol. @default its kind and number */
   readonly key?: string;
-  /** Aborts when the answer is not wanted any more: the client is notified, and the method rejects or answers `cancel`. */
+  /** Its abort withdraws the request: the client is notified, and the method rejects or answers `cancel`. */
   readonly signal?: AbortSignal;
 }
 
 /**
  * The MCP client that made the call. Its methods reject with `cancelled` once the call has ended.
  *
- * Where it speaks 2026-07-28, requests that are made at the same time go out in one answer, and the handler waits in memory until
- * the client comes back with what it was asked for.
+ * If the client speaks 2026-07-28, concurrent requests are sent in one response, and the handler waits in memory until the client returns with the
+ * answers.
  */
 export interface McpClient {
   /** `legacy`: up to 2025-11-25. `modern`: from 2026-07-28. */
   readonly era: "legacy" | "modern";
-  /** As it declared them. */
+  /** Capabilities that the client declared. */
   readonly capabilities: JsonObject;
-  /** As `ToolContext.ask`: answers `cancel` when the client cannot ask anybody. */
+  /** Like `ToolContext.ask`; answers `cancel` if the client cannot ask a person. */
   elicit(question: Question, options?: InputOptions): Promise<QuestionAnswer>;
-  /** Has the client's model write a message: `sampling/createMessage`. @throws ToolError `unavailable` when it has none. By rejecting */
+  /** Lets the client's model write a message: `sampling/createMessage`. @throws ToolError `unavailable` if the client has no model, as a rejection */
   sample(params: JsonObject, options?: InputOptions): Promise<JsonObject>;
-  /** `{ roots }`: the folders that the client works in. @throws ToolError `unavailable` when it has none. By rejecting */
+  /** Returns `{ roots }`: the folders that the client works in. @throws ToolError `unavailable` if the client has none, as a rejection */
   listRoots(options?: InputOptions): Promise<JsonObject>;
-  /** Sends a log message, if the client wants those of this level. */
+  /** Sends a log message, if the client wants messages of this level. */
   log(level: McpLogLevel, data: JsonValue, logger?: string): void;
 }
 
 const CURRENT = new AsyncLocalStorage<McpClient>();
 
-/** The client behind a call, also for the calls that its handler makes; undefined for calls that did not come over MCP, and in a simulation. */
+/** The client that made a call, also for nested calls; undefined for calls that did not come over MCP, and in a simulation. */
 export function mcpClientOf(context: Pick<ToolContext, "simulated">): McpClient | undefined {
   return checkedContext(context).simulated ? undefined : CURRENT.getStore();
 }
@@ -49,7 +49,7 @@ function checkedContext<Given>(context: Given): Given {
   return context;
 }
 
-/** As `mcpClientOf`, where there is no context: in an approver. */
+/** Like `mcpClientOf`, for code without a context, such as an approver. */
 export function currentClient(): McpClient | undefined {
   return CURRENT.getStore();
 }

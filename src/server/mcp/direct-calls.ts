@@ -1,4 +1,4 @@
-/** Answers plain calls of the revision 2026-07-28 as the SDK's server does, without an instance of it for each. */
+/** Answers plain calls of the revision 2026-07-28 like the SDK's server, but without a server instance per call. */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { describeThrown } from "../../core/error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -13,18 +13,18 @@ import { CALL_METHOD, plainCallOf, type PlainCall } from "./plain-call.ts";
 import { INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY, RESOURCE_NOT_FOUND } from "../../engine/mcp/rpc-codes.ts";
 import type { Caller } from "./serving.ts";
 
-/** Descriptions of clients that the SDK has found valid: so many, each of at most so many characters. */
+/** Cached client descriptions that the SDK found valid: maximum number, and maximum length of each in characters. */
 const MAX_KNOWN = 1_000;
 const MAX_KNOWN_LENGTH = 4_096;
 const SERVER_INFO = "io.modelcontextprotocol/serverInfo";
 const PROGRESS = "notifications/progress";
-/** The client has gone, or the server stops: as the SDK answers. */
+/** The status if the client has disconnected or the server stops, as in the SDK. */
 const CLOSED_REQUEST = 499;
 
 export interface DirectExchange {
   readonly request: DirectRequest;
   readonly reply: DirectReply;
-  /** Called right before the call runs; false: it is refused in the usual way. */
+  /** Called directly before the call runs; false if it must be refused on the regular path. */
   readonly begins: () => boolean;
 }
 
@@ -43,7 +43,7 @@ export class DirectCalls {
     this.#gateway = gateway;
   }
 
-  /** False, with nothing done, for a message that is none of these. */
+  /** Answers a message. false, with nothing done, if it is not a plain call. */
   async answer(body: JsonValue, caller: Caller, { request, reply, begins }: DirectExchange): Promise<boolean> {
     const call = plainCallOf(body, request.headers);
     if (call === undefined || !this.#isValid(call, body, request) || !begins()) return false;
@@ -60,7 +60,7 @@ export class DirectCalls {
     return true;
   }
 
-  /** Cancels what runs. */
+  /** Cancels the running calls. */
   close(): void {
     for (const [request, reply] of this.#running) {
       request.cancel();
@@ -85,7 +85,7 @@ export class DirectCalls {
     }
   }
 
-  /** An answer that takes long is a stream, so that proxies keep the connection open. The returned function is called at the end of the call. */
+  /** Opens an event stream if the answer takes long, so that proxies keep the connection open. Returns a function to call at the end of the call. */
   #openWhenLate(answered: Answered, request: DirectRequest): () => void {
     if (!acceptsStream(request)) return () => {};
     const open = (): void => {
@@ -95,7 +95,7 @@ export class DirectCalls {
     return this.#gateway.settings.clock.timer(open, KEEP_ALIVE_MS, { background: true });
   }
 
-  /** The SDK judges the description of a client once; the same words are valid again. */
+  /** Whether the client's description is valid. The SDK validates each distinct description once. */
   #isValid({ envelope }: PlainCall, body: JsonValue, { headers }: DirectRequest): boolean {
     const key = JSON.stringify(envelope);
     if (this.#known.has(key)) return true;
@@ -129,7 +129,7 @@ function finish({ reply, isEventStream }: Answered, status: number, message: obj
   reply.end(status);
 }
 
-/** The view of a request that the SDK gives to handlers, as far as those of a call look at it. */
+/** The SDK's context of a request, with the fields that handlers of calls use. */
 function contextOf(answered: Answered, caller: Caller, { headers, signal }: DirectRequest): ServerContext {
   const { call, reply } = answered;
   const notify = (notification: { readonly method: string; readonly params?: object }): Promise<void> => {
@@ -147,9 +147,9 @@ function contextOf(answered: Answered, caller: Caller, { headers, signal }: Dire
     requestState: () => undefined,
     signal,
     notify,
-    log: () => Promise.resolve(), // the client did not ask for any
+    log: () => Promise.resolve(), // the client did not ask for log messages
   };
-  // The SDK's type has parts that only handlers of other methods use.
+  // the SDK's type has more fields, which only handlers of other methods use
   return { mcpReq, http: { authInfo: authInfoOf(caller), req: { headers } } } as unknown as ServerContext;
 }
 

@@ -1,27 +1,27 @@
-/** One piece of work for a client that may ask the client something before it is done, over as many requests as that takes. */
+/** Work for a client that may need answers of the client before it is done, over any number of requests. */
 import { cancelReason } from "../../core/cancel-reason.ts";
 import { ToolError } from "../../core/error.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { McpLogLevel } from "./client.ts";
 
-/** A request that is put to the client. */
+/** A request to the client. */
 export interface InputRequest {
   readonly method: "elicitation/create" | "sampling/createMessage" | "roots/list";
   readonly params: JsonObject;
 }
 
-/** One JSON-RPC request of the client: the one that began the work, or a later one that brings what was asked for. */
+/** One JSON-RPC request of the client: the one that began the work, or a later one that brings answers. */
 export interface ExchangeRound {
   readonly signal: AbortSignal;
-  /** The answers that it brought, by key. Untrusted. */
+  /** The answers in this request, by key. Untrusted. */
   readonly answers: ReadonlyMap<string, unknown>;
-  /** Puts a request to the client at once; undefined in the era whose servers cannot. */
+  /** Sends a request to the client at once; undefined in the era whose servers cannot. */
   readonly send: ((request: InputRequest, signal: AbortSignal) => Promise<unknown>) | undefined;
   notify(method: string, params: JsonObject): void;
-  /** Names the request in reports of its progress; undefined where the client wants none. */
+  /** The token for progress reports; undefined if the client wants none. */
   readonly progressToken: string | number | undefined;
-  /** Dropped where the client does not want messages of this level. */
+  /** Sends a log message, unless the client does not want messages of this level. */
   log(level: McpLogLevel, data: JsonValue, logger: string | undefined): void;
 }
 
@@ -32,7 +32,7 @@ export type ExchangeRoundEnd<T> =
 
 interface Waiting {
   readonly request: InputRequest;
-  /** Takes an answer; false when it is none. */
+  /** Takes an answer; returns false if it is invalid. */
   readonly take: (answer: unknown) => boolean;
   readonly fail: (error: ToolError) => void;
 }
@@ -40,17 +40,17 @@ interface Waiting {
 export interface AskOptions<T> {
   /** The name of the request among those of its work. */
   readonly key: string;
-  /** Makes of an answer what the handler gets; undefined when it is not one. */
+  /** Converts an answer for the handler; undefined if it is invalid. */
   readonly read: (answer: unknown) => T | undefined;
-  /** Aborts when the answer is not waited for any more: the client is notified, or not asked at all. */
+  /** Its abort withdraws the request: the client is notified, or not asked at all. */
   readonly signal?: AbortSignal;
 }
 
-/** How work asks that becomes a task. */
+/** Questions of work that becomes a task. */
 export interface TaskQuestions {
-  /** Makes a key that was never used of the one a question asks for. */
+  /** Makes a key that was never used before from the key of a question. */
   readonly keyOf: (key: string) => string;
-  /** Whether the task has begun, which the client gets next: the questions are those of the task then. */
+  /** Whether the task has begun: the client gets the task next, and questions then belong to the task. */
   readonly hasBegun: () => boolean;
 }
 
@@ -59,26 +59,26 @@ export class Exchange<T> {
   readonly #waiting = new Map<string, Waiting>();
   readonly #work: Promise<ExchangeRoundEnd<T>>;
   #round: ExchangeRound | undefined;
-  /** The keys of its answers that were taken: each is one to the question that the client was shown under this key, not to a later one. */
+  /** Keys of answers of this round that were taken. An answer belongs to the question that the client was shown under its key, not to a later one. */
   #taken = new Set<string>();
   #wake: (() => void) | undefined;
   #over = false;
-  /** The client was asked something while a round was open. */
+  /** Whether the client was sent a question while a round was open. */
   #hasSent = false;
-  /** How many such questions have no answer yet. */
+  /** Number of sent questions without an answer. */
   #sending = 0;
   #task: TaskQuestions | undefined;
-  /** Set once the client has been answered while the work continues: called when a question was added or is no longer asked. */
+  /** Set once the client has its response while the work continues. Called when a question is added or withdrawn. */
   #onChange: (() => void) | undefined;
 
-  /** The work begins at once, in the first round. */
+  /** Begins the work at once, in the first round. */
   constructor(round: ExchangeRound, work: (exchange: Exchange<T>) => Promise<T>) {
     this.#round = round;
     this.#work = this.#run(work);
     this.#work.catch(() => {}); // the waiter gets the error
   }
 
-  /** Aborts when the client cancels the work, or the answer to a question does not come. */
+  /** Aborts when the client cancels the work, or an answer does not arrive in time. */
   get signal(): AbortSignal {
     return this.#stop.signal;
   }
@@ -87,32 +87,32 @@ export class Exchange<T> {
     return this.#over;
   }
 
-  /** The round that is open; undefined while no request waits for the work. */
+  /** The open round; undefined while no request waits for the work. */
   get round(): ExchangeRound | undefined {
     return this.#onChange === undefined ? this.#round : undefined;
   }
 
-  /** Whether the client has a question before it. */
+  /** Whether the client has an unanswered question. */
   get isAsking(): boolean {
     return this.#sending > 0 || this.#waiting.size > 0;
   }
 
-  /** The questions that wait for an answer. */
+  /** Questions that wait for an answer, by key. */
   get requests(): ReadonlyMap<string, InputRequest> {
     return new Map(Array.from(this.#waiting, ([key, { request }]) => [key, request]));
   }
 
-  /** The work is to become a task at once: as soon as that has begun, the client gets the task before any question. */
+  /** Makes the work a task as soon as possible: once the task has begun, the client gets it before any question. */
   expectTask(task: TaskQuestions): void {
     this.#task = task;
   }
 
-  /** The client is answered now, and the work continues until `finish`: its questions wait for `deliver`. */
+  /** Lets the work continue until `finish` although the client is answered now: its questions wait for `deliver`. */
   detach(onChange: () => void): void {
     this.#onChange = onChange;
   }
 
-  /** Takes answers that come by themselves. One that was not asked for is ignored; one that does not fit is asked for again. */
+  /** Takes answers that arrive outside a round. Answers to no question are ignored; the question of an invalid answer is asked again. */
   deliver(answers: ReadonlyMap<string, unknown>): void {
     for (const [key, waiting] of this.#waiting) {
       if (!answers.has(key) || !waiting.take(answers.get(key))) continue;
@@ -122,14 +122,14 @@ export class Exchange<T> {
     this.#onChange?.();
   }
 
-  /** The work is done: what the client is still asked is asked for nothing. */
+  /** Ends the work, and withdraws the questions that the client has not answered. */
   finish(): void {
     this.#over = true;
     if (this.#waiting.size > 0) this.refuseWaiting(calledOff());
     if (this.#hasSent) this.#stop.abort(calledOff());
   }
 
-  /** Runs until the work is done or waits for the client. One round at a time. */
+  /** Runs until the work is done or waits for the client. Only one round may run at a time. */
   async serve(round: ExchangeRound): Promise<ExchangeRoundEnd<T>> {
     this.#round = round;
     this.#taken = new Set();
@@ -150,7 +150,7 @@ export class Exchange<T> {
     }
   }
 
-  /** Puts a request to the client and resolves to what `read` makes of the answer. */
+  /** Sends a request to the client. Resolves to what `read` returns for its answer. */
   async ask<A>(request: InputRequest, options: AskOptions<A>): Promise<A> {
     const { key, read, signal } = options;
     if (this.#over || this.#stop.signal.aborted || signal?.aborted === true) throw calledOff();
@@ -167,14 +167,14 @@ export class Exchange<T> {
     return known;
   }
 
-  /** Ends what waits for the client, and the work with it where it heeds its signal. */
+  /** Cancels all waiting questions, and the work if it observes its signal. */
   cancel(reason: string): void {
     if (this.#over || this.#stop.signal.aborted) return;
     this.#stop.abort(new ToolError("cancelled", reason));
     if (this.#waiting.size > 0) this.refuseWaiting(calledOff());
   }
 
-  /** Ends only what waits; the work continues without it. */
+  /** Fails the waiting questions only; the work continues. */
   refuseWaiting(error: ToolError): void {
     for (const waiting of this.#waiting.values()) waiting.fail(error);
     this.#waiting.clear();
@@ -224,7 +224,7 @@ export class Exchange<T> {
     }
   }
 
-  /** Other requests that the work makes in the same breath go out with this one. */
+  /** Delays the response, so that requests made in the same turn are sent together. */
   #wakeSoon(): void {
     setImmediate(() => {
       if (this.#task?.hasBegun() !== true) this.#wake?.();

@@ -1,21 +1,21 @@
-/** The first of several sources that has what is wanted, where one that hangs must not keep it from the caller. */
+/** Picks the first of several sources that has something, without waiting for a source that hangs. */
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 
-/** One place to look for something. */
+/** A search in one source. */
 export interface Search<T> {
-  /** Resolves to undefined where it is not there. Never rejects. */
+  /** Resolves to undefined if the source does not have it. Never rejects. */
   readonly found: Promise<T | undefined>;
-  /** It did not answer in time when it was last asked: a find elsewhere does not wait for it. */
+  /** Whether the source did not answer in time when it was last asked: results of other sources do not wait for it. */
   readonly isLate: boolean;
 }
 
-/** How long a caller waits for one place before the next is asked as well. */
+/** How long to wait for one source before the next is asked too, in milliseconds. */
 const GRACE_MS = 1_000;
 
 /**
- * Returns the find of the earliest place. A find of a later one waits for those before it, however long they take, because each of them may have it
- * and is to be preferred; only places that are late do not hold it up.
+ * Returns the result of the first source in order. A later result waits for all earlier searches, however long they take, because each may have a
+ * preferred result; only late sources are not waited for.
  */
 export function firstFound<T>(searches: readonly Search<T>[]): Promise<T | undefined> {
   const { promise, resolve } = Promise.withResolvers<T | undefined>();
@@ -41,8 +41,8 @@ export function firstFound<T>(searches: readonly Search<T>[]): Promise<T | undef
 }
 
 /**
- * Asks one after the other until one answers: the next when one has failed, or besides one that has not answered within a second. The signal of
- * those that were not the first aborts then, and that of all when `outer` does.
+ * Asks one candidate after the other until one answers: the next when one has failed, or in addition to one that has not answered within a second.
+ * The signal of the others is then aborted, and all are aborted when `outer` aborts.
  *
  * @throws AggregateError of all errors, in the order of the candidates
  */

@@ -1,4 +1,4 @@
-/** A runtime as an MCP server: what all its connections share, and the server instance of each. */
+/** A runtime as an MCP server: the state that all connections share, and a server instance for each connection. */
 import type { Server, ServerContext } from "@modelcontextprotocol/server";
 import { describeThrown, isToolError } from "../../core/error.ts";
 import type { JsonObject } from "../../core/base/json.ts";
@@ -58,7 +58,7 @@ export class Gateway implements Shared {
   #isStopping = false;
   #offered: { readonly version: number; readonly era: Era; readonly capabilities: JsonObject } | undefined;
 
-  /** @param calls by default a log of its own, which ends with it */
+  /** @param calls the call log; by default one that is made and closed with the gateway */
   constructor(
     runtime: Runtime,
     options: McpServerOptions,
@@ -82,7 +82,7 @@ export class Gateway implements Shared {
     return this.#isStopping;
   }
 
-  /** A server instance, ready to be connected. Changes are announced to it until it is closed. */
+  /** Makes a server instance, ready to be connected. Changes are announced to it until it is closed. */
   makeServer(info: ConnectionInfo): Server {
     const { name, version, instructions, listTtlMs } = this.settings;
     const list = { ttlMs: listTtlMs, cacheScope: "private" } as const;
@@ -116,7 +116,7 @@ export class Gateway implements Shared {
     return server;
   }
 
-  /** Answers a call of the revision 2026-07-28 over HTTP, which has no connection. @throws an error of the protocol. By rejecting */
+  /** Answers a call of the revision 2026-07-28 over HTTP, which has no connection. @throws a protocol error, as a rejection */
   answerCall(request: McpRequest, context: ServerContext, caller: Caller): Promise<CallAnswer | JsonObject> {
     const serving: CallServing = {
       gateway: this,
@@ -127,11 +127,11 @@ export class Gateway implements Shared {
     return this.#answer(CALL_METHOD, () => answerCall(serving, request, context));
   }
 
-  /** The ways to answer requests that come to a server instance. */
+  /** Functions that register request handlers at a server instance. */
   #handling(server: Server, info: ConnectionInfo): Pick<Serving, "handle" | "handleCalls" | "handleOther"> {
     return {
       handle: (method, handler) => {
-        // The SDK types each method's result by the schema that it is checked against when it is sent.
+        // the SDK types each method's result by the schema that the result is checked against
         const untyped = server as unknown as { setRequestHandler(method: string, handler: Handler): void };
         untyped.setRequestHandler(method, (request, context) => this.#answerIn(info, { method, handler, request, context }));
       },
@@ -146,8 +146,8 @@ export class Gateway implements Shared {
   }
 
   /**
-   * Refuses what comes from now on, and gives what runs a while to end, until the signal aborts. What still runs is cancelled then, while its
-   * client can be answered: one whose stream ends without an answer may wait for it until its own time is up.
+   * Refuses new requests, and lets running ones end for `graceMs` or until the signal aborts. What still runs is cancelled then, while its client can
+   * still be answered: a client whose stream ends without an answer may wait until its own timeout.
    */
   async stop(graceMs: number, signal?: AbortSignal): Promise<void> {
     this.#isStopping = true;
@@ -156,7 +156,7 @@ export class Gateway implements Shared {
     await this.cancelCalls("the server is stopping");
   }
 
-  /** Cancels what runs, and waits a while for its answers. */
+  /** Cancels what runs, and waits up to DRAIN_MS for the answers. */
   async cancelCalls(reason: string): Promise<void> {
     const left = [...this.works].filter((work) => !work.signal.aborted);
     if (left.length === 0) return;
@@ -168,7 +168,7 @@ export class Gateway implements Shared {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 
-  /** Resolves when every call that was made is in the audit, and tasks are left to a later server, as `Tasks.leave`. */
+  /** Resolves when all calls are in the audit, and tasks are left to a later server, as `Tasks.leave` does. */
   async settled(graceMs: number, signal?: AbortSignal): Promise<void> {
     await this.tasks?.leave(graceMs, signal);
     await this.#ownCalls?.close();
@@ -180,7 +180,7 @@ export class Gateway implements Shared {
     this.tasks?.close();
   }
 
-  /** The same until the tools and with them the servers behind them change. */
+  /** The capabilities, cached until tools change, and with them the upstream servers. */
   #capabilities(era: Era): JsonObject {
     const { version } = this.runtime.registry;
     if (this.#offered?.version === version && this.#offered.era === era) return this.#offered.capabilities;
@@ -220,7 +220,7 @@ export class Gateway implements Shared {
     }
   }
 
-  /** The error that a client is sent: what it can act on, and of our own faults only a reference to the log. */
+  /** Converts an error for the client: errors that it can act on are kept; for internal errors it gets only a reference to the log. */
   #protocolError(method: string, error: unknown): Error {
     const { ProtocolError } = this.sdk;
     if (error instanceof ProtocolError) return error;
@@ -238,35 +238,35 @@ export class Gateway implements Shared {
 
 type Era = ConnectionInfo["era"];
 
-/** The longest wait for the answers of calls that were cancelled. */
+/** Maximum wait for the answers of cancelled calls, in milliseconds. */
 const DRAIN_MS = 1_000;
 
-/** The newer revision takes every answer of a call as it is made here, and its clients describe themselves with each request. */
+/** The newer revision accepts answers unchanged, and its clients describe themselves with each request. */
 const MODERN_SERVER: CallServing["server"] = {
   projectCallToolResult: (result) => result,
-  getNegotiatedProtocolVersion: () => undefined, // it knows every kind of content
+  getNegotiatedProtocolVersion: () => undefined, // clients support every kind of content
   getClientCapabilities: () => undefined,
 };
 const MODERN_CONNECTION: Connection = Object.freeze({ era: "modern", logLevel: undefined });
 
-/** Tasks as each era knows them. */
+/** The capability for tasks in each era. */
 const TASK_CAPABILITIES: Readonly<Record<Era, JsonObject>> = {
   legacy: { tasks: { cancel: {}, requests: { tools: { call: {} } } } },
   modern: { extensions: { [TASKS_EXTENSION]: {} } },
 };
 
-/** Has the parameters of a method looked at by its handler alone. */
+/** Registers a handler that checks the parameters itself. */
 function handleUnchecked(server: Server, method: string, handler: Handler): void {
   const answer = (params: Record<string, unknown>, context: ServerContext): unknown => handler({ params }, context);
-  // The SDK types each method's result.
+  // the SDK types each method's result
   const untyped = server as unknown as { setRequestHandler(method: string, schemas: object, handler: typeof answer): void };
   untyped.setRequestHandler(method, { params: ANYTHING }, answer);
 }
 
-/** A Standard Schema that takes what comes. */
+/** A Standard Schema that accepts any value. */
 const ANYTHING = { "~standard": { version: 1, vendor: "haft", validate: (value: unknown) => ({ value }) } } as const;
 
-/** A message that cannot be sent is lost: its receiver has gone. */
+/** Sends announcements to one connection. Messages that cannot be sent are dropped: the client has disconnected. */
 function audienceOf({ server, connection, gateway, info }: Serving, isWatched: (uri: string) => boolean): Audience {
   const quietly = (sent: Promise<void>): void => void sent.catch(() => {});
   const { prompts, resources } = server.getCapabilities();

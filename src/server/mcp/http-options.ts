@@ -7,26 +7,32 @@ import type { Authenticator } from "../auth/principal.ts";
 import { SERVER_OPTIONS, checkWhole, type McpServerOptions } from "./options.ts";
 
 export interface McpHttpOptions extends McpServerOptions {
-  /** Host names that requests may be sent to, without ports; an empty list lets nothing in. @default names of this machine only */
+  /** Host names that requests may be sent to, without ports; an empty array refuses every request. @default names of this machine only */
   readonly allowedHosts?: readonly string[];
-  /** The pages that may send requests, besides those of the server's own origin: origins such as `https://app.example`, or host names, with any port. @default none */
+  /**
+   * Other pages that may send requests, besides the server's own: origins such as `https://app.example`, or host names with any port.
+   * @default none
+   */
   readonly allowedOrigins?: readonly string[];
-  /** Every request must bring it: `Authorization: Bearer <token>`. 16 characters at least. @default none is needed */
+  /** The token that every request must have: `Authorization: Bearer <token>`. At least 16 characters. @default no token is needed */
   readonly token?: string;
   /**
-   * Says who sends a request, in place of `token`. A principal needs the scope `execute`. Sessions and tasks belong to the principal that began
-   * them. Its credentials are not kept, and never sent on to another server.
+   * Authenticates requests, in place of `token`. A principal needs the scope `execute`. Sessions and tasks belong to the principal that began them.
+   * Its credentials are not stored, and never sent to another server.
    */
   readonly authenticator?: Authenticator;
-  /** Largest body of a request, in bytes. @default 4_194_304 */
+  /** Maximum size of a request body, in bytes. @default 4_194_304 */
   readonly maxBodyBytes?: number;
-  /** Most messages in one request, where the older revision allows several. @default 16 */
+  /** Maximum number of messages in one request; only the older revision allows several. @default 16 */
   readonly maxBatch?: number;
-  /** Most sessions of clients of the older revision; another one ends that which has been idle longest, of the callers that have most. @default 1_000 */
+  /**
+   * Maximum number of sessions of clients of the older revision. A new session beyond it ends the one idle longest, of the caller with the most.
+   * @default 1_000
+   */
   readonly maxSessions?: number;
-  /** How long such a session may be idle, in milliseconds. @default 1_800_000 */
+  /** How long a session may be idle, in milliseconds. @default 1_800_000 */
   readonly sessionIdleMs?: number;
-  /** How long `close` waits for calls under way before it cancels them, in milliseconds. @default 10_000 */
+  /** How long `close` waits for running calls before it cancels them, in milliseconds. @default 10_000 */
   readonly graceMs?: number;
 }
 
@@ -45,7 +51,7 @@ export const HTTP_OPTIONS: OptionNames<McpHttpOptions> = {
 
 export interface HttpSettings {
   readonly allowedHosts: readonly string[];
-  /** Besides the server's own origin, its port included. */
+  /** Accepted origins besides the server's own; a port is part of an origin. */
   readonly allowedOrigins: readonly string[] | undefined;
   readonly token: string | undefined;
   readonly authenticator: Authenticator | undefined;
@@ -56,11 +62,11 @@ export interface HttpSettings {
   readonly graceMs: number;
 }
 
-/** The names of this machine. */
+/** Host names of this machine. */
 export const LOCAL_NAMES: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
 const LEAST_TOKEN_LENGTH = 16;
 
-/** @throws ToolError `invalid_argument` for what cannot work */
+/** Applies the defaults. @throws ToolError `invalid_argument` for an invalid option */
 export function httpSettingsOf(options: McpHttpOptions): HttpSettings {
   const { maxBodyBytes = 4_194_304, maxBatch = 16, maxSessions = 1_000, sessionIdleMs = 1_800_000, graceMs = 10_000, token } = options;
   checkWhole({ maxBodyBytes, maxBatch, maxSessions, sessionIdleMs }, 1);
@@ -82,7 +88,7 @@ export function httpSettingsOf(options: McpHttpOptions): HttpSettings {
   };
 }
 
-/** One of `allowedOrigins`, as it is compared with that of a request. @throws ToolError `invalid_argument` for one that no page has */
+/** Checks and normalizes one of `allowedOrigins`. @throws ToolError `invalid_argument` for an origin that no page has */
 export function checkedOrigin(allowed: string): string {
   const fault = allowedOriginFault(allowed);
   if (fault !== undefined) throw new ToolError("invalid_argument", `The allowed origin ${quoted(allowed)} ${fault}`);

@@ -1,4 +1,4 @@
-/** Clients of the revisions up to 2025-11-25 over HTTP: each has a session, because the server may ask them something. */
+/** Sessions of HTTP clients of the revisions up to 2025-11-25: each client has one, because the server may send it requests. */
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { Gateway } from "./gateway.ts";
@@ -16,11 +16,13 @@ const SESSION_NOT_FOUND = -32_001;
 interface ClientSession {
   readonly transport: SessionTransport;
   readonly close: () => Promise<void>;
-  /** It is no other caller's. As its latest request came: rules look at what a token says now, not at what an earlier one of its user said. */
+  /**
+   * The caller that owns the session, with the principal of its latest request: rules apply to the claims of the current token, not an earlier one.
+   */
   readonly caller: { -readonly [Name in keyof Caller]: Caller[Name] };
-  /** The ids of the requests that are being answered. */
+  /** Ids of the requests in progress. */
   readonly requests: ReadonlySet<RequestId>;
-  /** How many streams its client has open, to listen. */
+  /** Number of open streams on which the client listens. */
   streams: number;
   forgetIdle: () => void;
 }
@@ -30,7 +32,7 @@ const ONE_SERVER = "A session is in the server that began it: behind a proxy of 
 export class HttpSessions {
   readonly #gateway: Gateway;
   readonly #settings: HttpSettings;
-  /** By id, the one that has been idle longest first. */
+  /** Sessions by id, idle longest first. */
   readonly #sessions = new Map<string, ClientSession>();
 
   constructor(gateway: Gateway, settings: HttpSettings) {
@@ -38,7 +40,7 @@ export class HttpSessions {
     this.#settings = settings;
   }
 
-  /** @param until called with the end of what the request begins: it continues when the client has gone */
+  /** @param until called with a promise for the end of the work that the request begins, which continues if the client disconnects */
   async handle(
     request: Request,
     {
@@ -101,7 +103,7 @@ export class HttpSessions {
     this.#touch(id, session);
   }
 
-  /** The session that ends for a new one of a caller: of the caller that has most, so that one caller takes no room from the others. */
+  /** The session to end so that a caller can have a new one: one of the caller with the most sessions, so that no caller displaces others. */
   #endingFor(callerId: string): string | undefined {
     const counts = new Map<string, number>([[callerId, 1]]);
     for (const one of this.#sessions.values()) counts.set(one.caller.id, (counts.get(one.caller.id) ?? 0) + 1);
@@ -122,7 +124,7 @@ export class HttpSessions {
     this.#sessions.set(id, session);
   }
 
-  /** The same answer, whose stream keeps its session in use until it ends or its client has gone. */
+  /** Returns the same response, whose stream keeps its session in use until it ends or the client disconnects. */
   #counted(response: Response, id: string, session: ClientSession): Response {
     if (response.status !== 200 || response.body === null) return response;
     session.streams++;
@@ -141,12 +143,12 @@ export class HttpSessions {
   }
 }
 
-/** A client that only listens is there as well as one that calls. */
+/** Whether the session has running requests or open streams. */
 function isInUse({ requests, streams }: ClientSession): boolean {
   return requests.size > 0 || streams > 0;
 }
 
-/** An id that two requests would have at a time: the answer of one would be taken for the other's, and the other would get none. */
+/** Returns an id that two concurrent requests would share: the answer of one would go to the other, which would get none. */
 function repeatedId(body: JsonValue | undefined, running: ReadonlySet<RequestId>): RequestId | undefined {
   const ids = new Set<RequestId>();
   for (const id of requestIds(body)) {

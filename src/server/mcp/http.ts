@@ -1,4 +1,4 @@
-/** Serves many clients over HTTP: guards the door, and tells the two eras of the protocol apart. */
+/** Serves many clients over HTTP: checks their requests, and routes them by era of the protocol. */
 import type { McpHttpHandler } from "@modelcontextprotocol/server";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { JsonValue } from "../../core/base/json.ts";
@@ -35,18 +35,18 @@ import { listenedTasks } from "./tasks/task-listens.ts";
 import { taskStream } from "./tasks/task-stream.ts";
 import { WatchedReply } from "./watched-reply.ts";
 
-/** Answers requests of MCP clients; the path is chosen where it is mounted. */
+/** Answers requests of MCP clients at the path where the program mounts it. */
 export interface McpHandler {
   (request: Request): Promise<Response>;
-  /** Takes no more requests, lets calls under way end for a while, then cancels them. The runtime stays open. */
+  /** Refuses new requests, lets running calls end for a while, then cancels them. The runtime stays open. */
   close(): Promise<void>;
 }
 
-/** Counts what a request begins. */
+/** Counts the work of a request. */
 export interface McpWork {
-  /** Called before anything of the body runs; refuses it by a throw. */
+  /** Called before anything of the body runs. Throws to refuse the request. */
   begin(method: string, body: JsonValue | undefined): void;
-  /** Called where calls continue when their client has gone. */
+  /** Called if calls continue after their client has disconnected. */
   readonly until: (ended: Promise<void>) => void;
 }
 
@@ -63,14 +63,14 @@ interface Parts {
   readonly sessions: HttpSessions;
 }
 
-/** The longest wait for work that ignores its cancellation. */
+/** Maximum wait for work that ignores its cancellation, in milliseconds. */
 const DRAIN_MS = 1_000;
 
-/** Decides which plain calls of a port are answered at once. The others are answered, or refused, in the usual way. */
+/** Decides which plain calls of a port are answered directly. The others take the regular path. */
 interface DirectAccess {
   trusts(head: RequestHead): boolean;
   callerOf(request: DirectRequest): Promise<Caller | undefined>;
-  /** Called once the call is known to be plain, right before it runs. */
+  /** Called once the call is known to be plain, directly before it runs. */
   begins(request: DirectRequest, caller: Caller): boolean;
 }
 
@@ -78,13 +78,13 @@ export class HttpGateway {
   readonly settings: HttpSettings;
   readonly #runtime: Runtime;
   readonly #options: McpHttpOptions;
-  /** Undefined where all callers are let in. */
+  /** undefined if callers are not authenticated. */
   readonly #watch: CredentialWatch | undefined;
   #parts: Promise<Parts> | undefined;
   readonly #calls: CallLog | undefined;
   #closing = false;
 
-  /** @param calls by default a log of its own */
+  /** @param calls the call log; by default one of its own */
   constructor(runtime: Runtime, options: McpHttpOptions, calls?: CallLog) {
     this.#calls = calls;
     this.settings = httpSettingsOf(options);
@@ -95,7 +95,7 @@ export class HttpGateway {
     this.#options = options;
   }
 
-  /** The refusal of a client that may not use this server; undefined for one that may. */
+  /** The response that refuses a client that may not use this server; undefined if it may. */
   refuse(request: RequestHead): Response | undefined {
     return refuseUntrusted(request, this.settings);
   }
@@ -107,26 +107,26 @@ export class HttpGateway {
     return caller instanceof Response ? caller : this.#watched(await this.#answer(request, caller), caller);
   }
 
-  /** The same answer, whose event stream ends with the credentials of the caller. */
+  /** Returns the same response, whose event stream ends when the caller's credentials end. */
   #watched(response: Response, { principal }: Caller): Response {
     const { body } = response;
     if (body === null || !isEventStream(response) || principal === undefined || this.#watch === undefined) return response;
     return new Response(watchedStream(body, { principal, access: this.#watch }), response);
   }
 
-  /** As `handle`, for a server that has let the caller in. */
+  /** Like `handle`, for a server that has already admitted the caller. */
   async answer(request: Request, caller: Caller, work: McpWork): Promise<Response> {
     return this.#refuseForm(request) ?? this.#answer(request, caller, work);
   }
 
-  /** Answers plain calls at a path without a `Request`. @param access by default that of `handle` */
+  /** Makes a handler that answers plain calls at a path without a `Request`. @param access by default the checks of `handle` */
   direct(path: string, access: DirectAccess = this.#ownAccess()): DirectHandler<DirectReply> {
     const target = targetOf({ url: path });
     const answer: DirectAnswer<DirectReply> = async (request, read, reply) => {
       const caller = await access.callerOf(request);
       if (caller === undefined) return false;
       const text = await read();
-      if (text === undefined) return true; // the client has gone
+      if (text === undefined) return true; // the client has disconnected
       const watched = this.#watchedReply(reply, request, caller);
       return await this.#answerDirect(text, caller, { request, reply: watched, begins: () => access.begins(request, caller) });
     };
@@ -166,14 +166,14 @@ export class HttpGateway {
 
   async #answerDirect(text: string, caller: Caller, exchange: DirectExchange): Promise<boolean> {
     if (this.#closing) return false;
-    const parts = await (this.#parts ??= this.#start()).catch(() => undefined); // tried again, and told
+    const parts = await (this.#parts ??= this.#start()).catch(() => undefined); // the regular path tries again, and reports the error
     if (parts === undefined) return false;
     const { gateway, direct } = parts;
     let body: JsonValue;
     try {
       body = parseJson(text, CLIENT_JSON);
     } catch {
-      return false; // read again, and refused
+      return false; // the regular path parses it again, and refuses it
     }
     if (this.#refuseParams(gateway, exchange.request.headers, body) !== undefined) return false;
     return await direct.answer(body, caller, exchange);
@@ -196,15 +196,15 @@ export class HttpGateway {
     return this.#pass(request, { body, caller, until: work?.until });
   }
 
-  /** @param signal aborts to wait for what runs no longer than `DRAIN_MS` */
+  /** @param signal its abort limits the wait for running calls to `DRAIN_MS` */
   async close(signal?: AbortSignal): Promise<void> {
     this.#closing = true;
-    const parts = await this.#parts?.catch(() => undefined); // its own caller got the error
+    const parts = await this.#parts?.catch(() => undefined); // the request that started it has the error
     if (parts === undefined) return;
     const { gateway, modern, direct, sessions } = parts;
     await gateway.stop(this.settings.graceMs, signal);
-    if (signal?.aborted === true) await gateway.stop(DRAIN_MS); // its calls were cancelled: their answers are on their way
-    await new Promise((resolve) => setImmediate(resolve)); // the last results are on their way to their streams
+    if (signal?.aborted === true) await gateway.stop(DRAIN_MS); // its calls were cancelled, and their answers are being sent
+    await new Promise((resolve) => setImmediate(resolve)); // lets the last results reach their streams
     gateway.close();
     direct.close();
     await Promise.allSettled([modern.close(), sessions.close()]);
@@ -212,7 +212,7 @@ export class HttpGateway {
     await gateway.settled(this.settings.graceMs, signal);
   }
 
-  /** Whether requests are taken: for those that start, watch and replace the server. */
+  /** Whether requests are accepted, for supervisors and load balancers. */
   health(): Response {
     return Response.json({ status: this.#closing ? "stopping" : "ok" }, { status: this.#closing ? 503 : 200 });
   }
@@ -221,7 +221,7 @@ export class HttpGateway {
     return refuseForm(request) ?? (this.#closing ? refusal(503, "The server is stopping.") : undefined);
   }
 
-  /** The caller, or the refusal of one that may not call tools. */
+  /** Authenticates the caller. Returns the refusal of one that may not call tools. */
   async #callerOf(request: Request | DirectRequest): Promise<Caller | Response> {
     const { authenticator } = this.settings;
     if (authenticator === undefined) return LOCAL_CALLER;
@@ -310,13 +310,13 @@ export class HttpGateway {
       promptsChanged: () => notify.promptsChanged(),
       resourcesChanged: () => notify.resourcesChanged(),
       resourceUpdated: (uri) => notify.resourceUpdated(uri),
-      logged: () => undefined, // there is no request that it belongs to
+      logged: () => undefined, // there is no request to send it with
     });
     return { gateway, modern, direct: new DirectCalls(gateway), sessions: new HttpSessions(gateway, this.settings) };
   }
 }
 
-/** The same request, whose body was read, which ends with the signal as well. */
+/** Returns the request, whose body was read, with a signal that also aborts with `other`. */
 function withSignal({ method, url, headers, signal }: Request, other: AbortSignal): Request {
   return new Request(url, { method, headers, signal: AbortSignal.any([signal, other]) });
 }

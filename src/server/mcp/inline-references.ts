@@ -1,4 +1,4 @@
-/** Writes the references of a schema out, for the many clients that show their model a schema without its definitions. */
+/** Inlines the references of a schema, because many clients show their model schemas without the definitions. */
 import { escapeStep, unescapeStep } from "../../core/base/json-pointer.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { decode } from "../../schema/references/reference-uri.ts";
@@ -6,25 +6,25 @@ import { References } from "../../schema/references/references.ts";
 import { ANNOTATION_KEYWORDS, SCHEMA_KEYWORDS, SCHEMA_LIST_KEYWORDS, SCHEMA_MAP_KEYWORDS } from "../../schema/keyword-names.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
-/** Most subschemas of a schema with its references written out: a longer one costs a model more than the references do. */
+/** Maximum number of subschemas after inlining: a longer schema costs a model more than the references do. */
 const MAX_SUBSCHEMAS = 1_000;
 const MAX_DEPTH = 100;
-/** The longest JSON of a schema that is looked through, and of all that is written into it. */
+/** Maximum length of the JSON of a schema to inline, and of everything inlined into it, in characters. */
 const MAX_LENGTH = 100_000;
-/** How many references are followed to find those that lead back to themselves. */
+/** Maximum number of references followed to find recursive ones. */
 const MAX_FOLLOWED = 100_000;
-/** They change where a reference leads, so that it means something else in another place. */
+/** Matches keywords that change the base of references, so that a reference would mean something else in another place. */
 const SCOPES = /"\$(?:id|anchor|dynamicAnchor|dynamicRef|recursiveAnchor|recursiveRef)":/u;
-/** An argument with one is not copied to a second place: names of headers are unique, and clients refuse a whole tool where they are not. */
+/** A schema with this keyword is not copied: header names are unique, and clients refuse a whole tool if they are not. */
 const HEADER = '"x-mcp-header":';
 const DEFINITIONS: readonly string[] = ["$defs", "definitions"];
 
 /**
- * The same schema without references, as far as they can be written out; the same object where it has none.
+ * Returns the schema with references inlined as far as possible; the same object if it has none.
  *
- * References to what holds itself or an `x-mcp-header` stay, with their definitions, and so do those with a constraint beside them. One at the root to
- * what holds itself is written out even so, because clients look for `properties` there. A schema that would have more than 1,000 subschemas stays as it
- * is, and so does one of more than 100,000 characters, or with more written into it.
+ * References to recursive schemas or to an `x-mcp-header` are kept, with their definitions, and so are references with a constraint next to them. A
+ * reference to a recursive schema at the root is inlined nevertheless, because clients look for `properties` there. A schema that would have more
+ * than 1,000 subschemas is returned unchanged, and so is one of more than 100,000 characters, or with more than that inlined.
  */
 export function inlineReferences(schema: JsonObject): JsonObject {
   const text = JSON.stringify(schema);
@@ -54,7 +54,7 @@ class Inliner {
     return this.write(target === undefined || target === root ? root : { ...target, ...own }, 0);
   }
 
-  /** The definitions at the root are written out as well: those that a recursive one uses may refer to others. */
+  /** Inlines a schema. Definitions at the root are inlined too: those that a recursive definition uses may contain references. */
   write(schema: JsonObject, depth: number): JsonObject {
     if (--this.#left < 0 || depth > MAX_DEPTH) this.isOver = true;
     if (this.isOver) return schema;
@@ -74,7 +74,7 @@ class Inliner {
     return typeof reference !== "string" || this.#isRecursive(reference) ? undefined : this.#followed(reference, beside);
   }
 
-  /** The schema that can be written in the place of a reference; undefined where there is none. */
+  /** The schema that can replace a reference; undefined if there is none. */
   #followed(reference: string, beside: JsonObject): JsonObject | undefined {
     const target = this.#references.follow(reference);
     if (!isJsonObject(target) || !Object.keys(beside).every((key) => isBeside(key, beside[key], target))) return undefined;
@@ -85,7 +85,7 @@ class Inliner {
     return getOrAdd(this.#texts, target, () => JSON.stringify(target));
   }
 
-  /** Whether a schema leads back to itself; one that leads nowhere does not. */
+  /** Whether a reference leads back to itself; false for a dangling one. */
   #isRecursive(reference: string): boolean {
     let isRecursive = this.#recursive.get(reference);
     if (isRecursive !== undefined) return isRecursive;
@@ -104,13 +104,13 @@ class Inliner {
   }
 }
 
-/** Whether a keyword next to a reference changes nothing about which values are allowed. */
+/** Whether a keyword next to a reference leaves the set of valid values unchanged. */
 function isBeside(key: string, value: JsonValue | undefined, target: JsonObject): boolean {
   if (DEFINITIONS.includes(key) || key === "$schema" || key === "$comment" || key === "description" || key.startsWith("x-")) return true;
   return ANNOTATION_KEYWORDS.has(key) ? key !== "format" : key === "type" && target["type"] === value;
 }
 
-/** A value of a keyword with each schema in it changed; one that holds no schemas as it is. */
+/** Returns the value of a keyword with each direct subschema replaced; unchanged if it contains no schemas. */
 function mapParts(key: string, value: JsonValue, change: (part: JsonObject) => JsonValue): JsonValue {
   const one = (part: JsonValue): JsonValue => (isJsonObject(part) ? change(part) : part);
   if (isJsonArray(value)) return SCHEMA_LIST_KEYWORDS.has(key) ? value.map(one) : value;
@@ -120,7 +120,7 @@ function mapParts(key: string, value: JsonValue, change: (part: JsonObject) => J
   return SCHEMA_KEYWORDS.has(key) ? change(value) : value;
 }
 
-/** The references in a schema. @param hasDefinitions whether the definitions of a subschema are looked through */
+/** The references in a schema. @param hasDefinitions whether to search the definitions of a subschema */
 function referencesIn(schema: JsonValue | undefined, hasDefinitions: (schema: JsonObject) => boolean): ReadonlySet<string> {
   const found = new Set<string>();
   const open: JsonValue[] = schema === undefined ? [] : [schema];
@@ -134,7 +134,7 @@ function referencesIn(schema: JsonValue | undefined, hasDefinitions: (schema: Js
   return found;
 }
 
-/** Without the definitions at the root that nothing refers to. One that is referred to in part stays whole, with all that it refers to. */
+/** Removes unused definitions from the root. A definition that is referred to in part is kept whole, with everything it refers to. */
 function withoutUnused(root: JsonObject): JsonObject {
   const references = new References(root);
   const used = new Set<string>();

@@ -1,4 +1,4 @@
-/** An MCP server on a port of this machine. */
+/** Runs an MCP server on a port of this machine. */
 import { ToolError } from "../../core/error.ts";
 import { PORT, checkNumber } from "../../core/base/number-bounds.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
@@ -13,34 +13,34 @@ import { settingsOf } from "./options.ts";
 import { loadServer } from "./sdk.ts";
 
 export interface McpListenOptions extends McpHttpOptions {
-  /** 0 = one that is free. */
+  /** 0 picks a free port. */
   readonly port: number;
-  /** The address that it is reached at. One that others reach needs `token` and `allowedHosts`. @default "127.0.0.1" */
+  /** The address to listen on. One that other machines reach needs `token` and `allowedHosts`. @default "127.0.0.1" */
   readonly host?: string;
   /** @default "/mcp" */
   readonly path?: string;
-  /** Answers browsers of users who log in to the MCP servers behind this one, such as `UserLogins` of `haft/mcp`. @default none */
+  /** Login pages for users of the MCP servers behind this one, such as `UserLogins` of `haft/mcp`. @default none */
   readonly logins?: LoginPages;
 }
 
-/** Pages for browsers, which have no key: undefined for every path but its own. */
+/** Pages for browsers, which have no key. Returns undefined for every path that is not a page's. */
 export interface LoginPages {
   response(request: Request): Promise<Response | undefined>;
 }
 
-/** A server that listens. */
+/** A server that listens on a port. */
 export interface McpListener {
   /** The address for clients: `http://127.0.0.1:3000/mcp`. */
   readonly url: string;
   readonly port: number;
-  /** As `McpHandler.close`, then lets the port go. */
+  /** Like `McpHandler.close`, then releases the port. */
   close(): Promise<void>;
 }
 
-/** Answered to everyone, from this machine or not: it says no more than that the server runs. */
+/** Answered for every client, since it reveals only that the server runs. */
 const HEALTH_PATH = "/health";
 
-/** See `listenMcp` of `../mcp.ts`. */
+/** Implements `listenMcp` of `../mcp.ts`. */
 export async function listen(runtime: Runtime, options: McpListenOptions): Promise<McpListener> {
   checkKnownKeys(options, { ...HTTP_OPTIONS, port: true, host: "string", path: "string", logins: true }, "listenMcp()");
   checkNumber(options.port, "port of listenMcp()", PORT);
@@ -50,7 +50,7 @@ export async function listen(runtime: Runtime, options: McpListenOptions): Promi
       hint: "Give it both, or leave host out to be reached from this machine only.",
     });
   }
-  await loadServer(); // at once, so that a missing library is not found out by the first client
+  await loadServer(); // at once, so that a missing library fails here and not at the first client
   const gateway = new HttpGateway(runtime, options);
   const { log, clock } = settingsOf(options);
   const answer = async (request: Request): Promise<Response> => {

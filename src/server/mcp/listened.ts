@@ -1,13 +1,13 @@
-/** Which resources a client of 2026-07-28 listens to: the SDK keeps that to itself. */
+/** Tracks which resources a client of 2026-07-28 listens to, since the SDK does not expose it. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 
-/** As many resources of one connection are followed. */
+/** Maximum number of resources watched per connection. */
 const MAX_WATCHED = 1_000;
 
-/** The requests to listen that are open on one connection. */
+/** The open listen requests of one connection. */
 export class Listened {
   readonly #watch: (uri: string) => () => void;
-  /** How to stop, by the id of the request. */
+  /** Functions that stop watching, by the id of the request. */
   readonly #open = new Map<JsonValue | undefined, readonly (() => void)[]>();
   #count = 0;
 
@@ -15,7 +15,7 @@ export class Listened {
     this.#watch = watch;
   }
 
-  /** Takes notice of a message: it may begin to listen, or cease to. */
+  /** Handles a message of the client, which may begin or cancel listening. */
   hear(message: unknown): void {
     if (!isJsonObject(message)) return;
     if (message["method"] === "notifications/cancelled" && isJsonObject(message["params"])) this.#stop(message["params"]["requestId"]);
@@ -43,7 +43,7 @@ export function isListen(message: unknown): message is JsonObject {
   return isJsonObject(message) && message["method"] === "subscriptions/listen";
 }
 
-/** The resources whose changes a message asks for. */
+/** The URIs of the resources that a listen request names. */
 export function listenedTo(message: unknown): readonly string[] {
   if (!isListen(message) || !isJsonObject(message["params"])) return [];
   const { notifications } = message["params"];
@@ -51,7 +51,7 @@ export function listenedTo(message: unknown): readonly string[] {
   return isJsonArray(uris) ? uris.filter((uri) => typeof uri === "string").slice(0, MAX_WATCHED) : [];
 }
 
-/** The same message, which asks for the changes of these resources instead. */
+/** Returns the message with other resource URIs. */
 export function withListened(message: JsonValue | undefined, uris: readonly string[]): JsonValue | undefined {
   const params = isJsonObject(message) ? message["params"] : undefined;
   const notifications = isJsonObject(params) ? params["notifications"] : undefined;

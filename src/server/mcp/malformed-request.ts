@@ -1,4 +1,4 @@
-/** Finds the requests that the SDK would drop without an answer: their clients would wait for one. */
+/** Answers malformed requests that the SDK would drop silently while their clients wait. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { describeThrown } from "../../core/error.ts";
 import { parseExactly } from "../../core/base/exact-json.ts";
@@ -8,13 +8,13 @@ import { INVALID_REQUEST, PARSE_ERROR } from "../../engine/mcp/rpc-codes.ts";
 import type { ServerModule } from "./sdk.ts";
 import { isRequestId } from "./plain-call.ts";
 
-/** A line of a client: the lines to read in its place, and the answers to those that cannot be read. */
+/** The result of checking a line of a client: the lines to process instead, and the error responses to requests that cannot be processed. */
 export interface CheckedLine {
   readonly lines: readonly string[];
   readonly refusals: readonly JsonObject[];
 }
 
-/** A batch is read as the messages in it. */
+/** Checks a line. A batch becomes one line per message. */
 export function checkLine(line: string, sdk: ServerModule): CheckedLine {
   let message: JsonValue;
   try {
@@ -34,7 +34,7 @@ export function checkLine(line: string, sdk: ServerModule): CheckedLine {
   };
 }
 
-/** A line that cannot be read without a change. Only requests are refused: the rest wants no answer, and is left to the SDK. */
+/** Handles a line that the JSON limits refuse. Only requests are refused: other messages need no answer, and are passed to the SDK. */
 function unread(line: string, problem: string): CheckedLine {
   let read: unknown;
   try {
@@ -49,7 +49,7 @@ function unread(line: string, problem: string): CheckedLine {
   return { lines: [], refusals: requests.map(({ id }) => refuse(isRequestId(id) ? id : null, problem)) };
 }
 
-/** The answer to a message that is no request, notification or answer of the protocol; undefined for one that is, and for what wants no answer. */
+/** The error response to an invalid message; undefined for a valid one and for one that needs no answer. */
 function refusalOf(message: JsonValue, sdk: ServerModule): JsonObject | undefined {
   if (!isJsonObject(message)) return refuse(null, "it is not an object");
   const { id, method, params } = message;
@@ -64,7 +64,7 @@ function refusalOf(message: JsonValue, sdk: ServerModule): JsonObject | undefine
   }
 }
 
-/** Whether nothing in a request is what the SDK looks at more closely. */
+/** Whether a request has only fields that need no validation by the SDK. */
 function isPlainRequest({ jsonrpc, id, method, params, ...others }: JsonObject): boolean {
   if (jsonrpc !== "2.0" || typeof method !== "string" || !isRequestId(id) || Object.keys(others).length > 0) return false;
   if (params === undefined) return true;

@@ -1,34 +1,37 @@
-/** A transport over standard input and output that is listened to on its way, and whose client may be slow to read. */
+/** A stdio transport that reports its messages and applies back-pressure for clients that read slowly. */
 import { once } from "node:events";
 import type { Writable } from "node:stream";
 import type { JSONRPCMessage, MessageExtraInfo, Transport } from "@modelcontextprotocol/server";
 import { isJsonObject } from "../../core/base/json.ts";
 import { strictJson } from "../../core/base/strict-json.ts";
 
-/** Called with what the SDK keeps to itself. */
+/** Listeners for what the SDK does not expose. */
 export interface Ears {
   message(message: unknown): void;
-  /** The message that goes out in place of this one. */
+  /** Returns the message to send in place of this one. */
   passing(message: JSONRPCMessage): JSONRPCMessage;
-  /** A request has the id of another that is not answered yet, and is dropped: an answer to it would be taken for the other's. */
+  /** A request was dropped because an unanswered request has the same id: an answer could not be told apart. */
   repeated(id: string | number): void;
-  /** So many requests wait for those that are unanswered, or whose answers are unread, that no more should come; false when they may again. */
+  /** True when so many requests are waiting that reading should stop; false when it may continue. */
   congested(isCongested: boolean): void;
   closed(): void;
 }
 
-/** News that come after so many messages that the client has not taken are dropped: what it waits for are answers. */
+/** Notifications are dropped once this many messages are unread, so that a slow client still gets its responses. */
 const MAX_UNREAD = 100;
-/** A request that lasts as long as the connection. */
+/** A request that stays open as long as the connection. */
 const LISTEN = "subscriptions/listen";
 const NEWS: ReadonlySet<string> = new Set(["notifications/progress", "notifications/message"]);
-/** So many requests are under way, or answered and not read, before the next waits. */
+/** Maximum number of requests running, or answered and unread, before further ones wait. */
 const MAX_OPEN_REQUESTS = 1_024;
-/** As many, where an answer lies unread: then it is the client that is slow, and not the tools. */
+/** The same maximum while an answer is unread: then the client is slow, not the tools. */
 const MAX_OPEN_UNREAD = 128;
-/** The next request waits as well while so many bytes of answers are not read. */
+/** Further requests also wait while this many bytes of answers are unread. */
 const MAX_UNREAD_BYTES = 8 * 1024 * 1024;
-/** So many requests wait before nothing more is read, or of so many characters: what comes behind them may be a cancellation, which overtakes them. */
+/**
+ * Maximum number of waiting requests, or their characters, before reading stops. Reading continues until then since a cancellation may follow, which
+ * overtakes them.
+ */
 const MAX_WAITING = 1_024;
 const MAX_WAITING_CHARS = 8 * 1024 * 1024;
 
@@ -49,19 +52,19 @@ export class ObservedTransport implements Transport {
   readonly #ears: Ears;
   readonly #maxListeners: number;
   #unread = 0;
-  /** Requests that are not answered, or whose answers the client has not taken. */
+  /** Ids of requests that are unanswered, or whose answers are unread. */
   readonly #open = new Set<unknown>();
-  /** Those of them that are not answered; one that listens never is. */
+  /** Ids of unanswered requests; listen requests are never answered and not included. */
   readonly #unanswered = new Set<unknown>();
   #sent = Promise.withResolvers<void>();
   #waiting: Waiting[] = [];
   #waitingChars = 0;
-  /** The client has gone. */
+  /** Whether the client has disconnected. */
   #isLeft = false;
   #isCongested = false;
   #isOver = false;
 
-  /** @param output where the inner transport writes to */
+  /** @param output the stream that the inner transport writes to */
   constructor(inner: Transport, output: Writable, ears: Ears) {
     this.#inner = inner;
     this.#output = output;
@@ -69,17 +72,17 @@ export class ObservedTransport implements Transport {
     this.#maxListeners = output.getMaxListeners();
   }
 
-  /** How many requests wait until the client has read more. */
+  /** Number of requests that wait until the client has read more. */
   get waiting(): number {
     return this.#waiting.length;
   }
 
-  /** How many requests are to be answered, those that wait included. */
+  /** Number of requests to answer, waiting ones included. */
   get unanswered(): number {
     return this.#unanswered.size + this.#waiting.length;
   }
 
-  /** Resolves when the next message was sent, or what waits is given up. */
+  /** Resolves when the next message was sent, or waiting requests are dropped. */
   get whenSent(): Promise<void> {
     return this.#sent.promise;
   }
@@ -94,7 +97,7 @@ export class ObservedTransport implements Transport {
       this.onclose?.();
       this.#ears.closed();
     };
-    this.#output.setMaxListeners(0); // there is a listener for each message that is not taken at once
+    this.#output.setMaxListeners(0); // each message that is not written at once adds a listener
     await this.#inner.start();
   }
 
@@ -112,7 +115,7 @@ export class ObservedTransport implements Transport {
     }
   }
 
-  /** As the inner transport does it, in JSON that every client can read. */
+  /** Writes a message like the inner transport, but in JSON that every client can read. */
   async #write(message: JSONRPCMessage): Promise<void> {
     if (this.#isOver) throw new Error("The connection has ended.");
     if (!this.#output.write(`${strictJson(JSON.stringify(message))}\n`)) await once(this.#output, "drain");
@@ -127,7 +130,7 @@ export class ObservedTransport implements Transport {
     return this.#inner.close();
   }
 
-  /** Gives up what waits: the client sends and reads no more. */
+  /** Drops waiting requests, because the client no longer sends or reads. */
   dropWaiting(): void {
     this.#isLeft = true;
     this.#waiting = [];
@@ -142,7 +145,7 @@ export class ObservedTransport implements Transport {
     this.#ears.congested(isCongested);
   }
 
-  /** Requests wait in line while too much is open; whatever else a client says may be what they wait for, and is passed on at once. */
+  /** Queues requests while too many are open. Other messages are passed on at once: they may be what open requests wait for. */
   #receive(message: JSONRPCMessage, extra: MessageExtraInfo | undefined): void {
     if (!("method" in message)) return this.#pass(message, extra);
     if (!("id" in message)) {
@@ -175,7 +178,7 @@ export class ObservedTransport implements Transport {
     this.onmessage?.(message, extra);
   }
 
-  /** True for a request that had not begun. One that had is not answered any more. */
+  /** Cancels a request. Returns true if it had not begun; a request that had begun is no longer answered. */
   #cancel(params: unknown): boolean {
     const id = isJsonObject(params) ? params["requestId"] : undefined;
     this.#open.delete(id);

@@ -10,44 +10,49 @@ import type { Principal } from "../auth/principal.ts";
 import type { McpProvider } from "./provider.ts";
 import type { TaskSettings } from "./tasks/tasks.ts";
 
-/** Options of every MCP server of ours, whatever it is reached through. */
+/** Options of every MCP server, whatever the transport. */
 export interface McpServerOptions {
   /** The name of the server. @default "haft" */
   readonly name?: string;
   /** @default "0.0.0" */
   readonly version?: string;
-  /** How its tools are best used, for the client's model. */
+  /** Instructions for the client's model on how to use the tools. */
   readonly instructions?: string;
   /** Serve only these toolsets. @default all */
   readonly toolsets?: readonly string[];
   /**
-   * List only these tools, by patterns over qualified names. With `findToolsToolset({ callTool: true })` of `haft/find-tools` a client's
-   * model finds and calls the others: `["catalog::*", "haft::*"]`, and what is pinned. @default all
+   * List only these tools, by patterns over qualified names. With `findToolsToolset({ callTool: true })` of `haft/find-tools`, a client's model can
+   * find and call the others: `["catalog::*", "haft::*"]`, and pinned tools.
+   * @default all
    */
   readonly only?: readonly string[];
   /**
-   * `connection`: the calls of one connection share a session, so that state works, and run side by side as far as their effects
-   * allow. A request over HTTP of the revision 2026-07-28 has no connection and no session. @default "connection"
+   * `connection`: the calls of one connection share a session, so that state works, and run concurrently as far as their effects allow. A request
+   * over HTTP of the revision 2026-07-28 has no connection and no session.
+   * @default "connection"
    */
   readonly session?: "connection" | "none";
-  /** Tools about the tools. `validate`: `haft_validate_input` checks an input without a call. @default none */
+  /** Extra tools about the tools. `validate`: `haft_validate_input` checks an input without a call. @default none */
   readonly tools?: { readonly validate?: boolean };
   /** Resources, prompts and completions of the program itself, besides those of connected MCP servers. */
   readonly providers?: readonly McpProvider[];
-  /** Most entries of one page of a list. Integer ≥ 1. @default 1_000 */
+  /** Maximum number of entries on one page of a list. Integer ≥ 1. @default 1_000 */
   readonly pageSize?: number;
-  /** How long a client may keep a list, in milliseconds. @default 10_000 */
+  /** How long a client may cache a list, in milliseconds. @default 10_000 */
   readonly listTtlMs?: number;
-  /** How many calls may wait for an answer of the client at a time, over all clients; not those of older revisions over standard input. Integer ≥ 0. @default 1_000 */
+  /**
+   * Maximum number of calls waiting for a client's answer at a time, over all clients, except those of older revisions over stdio. Integer ≥ 0.
+   * @default 1_000
+   */
   readonly maxSuspended?: number;
-  /** How long such a call waits for it, in milliseconds. @default 600_000 */
+  /** How long such a call waits for the answer, in milliseconds. @default 600_000 */
   readonly suspendedTtlMs?: number;
-  /** Calls that take long are answered with a task, to clients that know tasks; see `McpTaskOptions`. `false`: never. @default {} */
+  /** When long calls are answered with a task, for clients that support tasks; see `McpTaskOptions`. `false` for never. @default {} */
   readonly tasks?: false | McpTaskOptions;
   /**
-   * Which tools a caller sees and may call, of those that the server has: rules as `ExecuteOptions.allow` takes them. Asked with every
-   * request of a caller that the `authenticator` knows. A connected server of whose tools it may use none is hidden from it with its
-   * resources, prompts and log. @default all, for every caller
+   * Returns which of the server's tools a caller may see and call: rules as in `ExecuteOptions.allow`. Called with every request of a caller that the
+   * `authenticator` accepts. If a caller may use no tool of a connected server, its resources, prompts and log messages are hidden too.
+   * @default all, for every caller
    */
   readonly toolsFor?: (principal: Principal) => VisibilityRules | undefined;
   /** Clock, ids and log, for tests. */
@@ -55,20 +60,20 @@ export interface McpServerOptions {
 }
 
 /**
- * When a call becomes a task, and how long a task is kept.
+ * When a call becomes a task, and how long tasks are kept.
  *
- * Only a client that says so with the call is given a task: by the extension `io.modelcontextprotocol/tasks` (2026-07-28), or by asking for
- * one (2025-11-25). A tool whose `mode` is `background` or `stateful` becomes one at once. A task runs as a background job of a session
- * of its own; with a store that outlives the process, a later server continues it.
+ * A client gets a task only if it supports that, by the extension `io.modelcontextprotocol/tasks` (2026-07-28) or by asking for one with the call
+ * (2025-11-25). A call of a tool with the `mode` `background` or `stateful` becomes a task at once. A task runs as a background job in a session of
+ * its own; with a store that outlives the process, a later server continues it.
  */
 export interface McpTaskOptions {
   /** How long a call may run before it becomes a task, in milliseconds. @default 5_000 */
   readonly taskAfterMs?: number;
-  /** How long a task that has ended can be asked for, in milliseconds. Integer ≥ 1. @default 86_400_000 */
+  /** How long a task can be queried after it has ended, in milliseconds. Integer ≥ 1. @default 86_400_000 */
   readonly ttlMs?: number;
-  /** The interval at which clients are to ask, in milliseconds; half of `ttlMs` where that is less. Integer ≥ 1. @default 1_000 */
+  /** The polling interval for clients, in milliseconds; at most half of `ttlMs`. Integer ≥ 1. @default 1_000 */
   readonly pollIntervalMs?: number;
-  /** Most tasks, those that have ended and are kept included; what comes after is answered when it ends. @default 10_000 */
+  /** Maximum number of tasks, including ended ones that are kept. Calls beyond it are answered when they end. @default 10_000 */
   readonly maxTasks?: number;
 }
 
@@ -92,7 +97,7 @@ export const SERVER_OPTIONS: OptionNames<McpServerOptions> = {
   ports: "object",
 };
 
-/** The same with nothing left open. */
+/** `McpServerOptions` with all defaults applied. */
 export interface Settings {
   readonly name: string;
   readonly version: string;
@@ -113,7 +118,7 @@ export interface Settings {
   readonly log: Log;
 }
 
-/** @throws ToolError `invalid_argument` for what cannot work */
+/** Applies the defaults. @throws ToolError `invalid_argument` for an invalid option */
 export function settingsOf(options: McpServerOptions): Settings {
   const {
     session = "connection",
@@ -149,24 +154,24 @@ export function settingsOf(options: McpServerOptions): Settings {
   };
 }
 
-/** @throws ToolError `invalid_argument` for what cannot work */
+/** @throws ToolError `invalid_argument` for an invalid option */
 function taskSettings(options: McpTaskOptions): TaskSettings {
   checkKnownKeys(options, TASK_OPTIONS, "The option tasks of an MCP server");
   const { taskAfterMs = 5_000, ttlMs = 86_400_000, pollIntervalMs = 1_000, maxTasks = 10_000 } = options;
   checkWhole({ taskAfterMs, maxTasks }, 0);
   checkWhole({ ttlMs, pollIntervalMs }, 1);
-  // At a longer interval a client would find no task any more
+  // at a longer interval a client would find its task expired
   return { taskAfterMs, ttlMs, pollIntervalMs: Math.min(pollIntervalMs, Math.ceil(ttlMs / 2)), maxTasks };
 }
 
-/** @throws ToolError `invalid_argument` for a pattern that cannot be */
+/** @throws ToolError `invalid_argument` for an invalid pattern */
 function listedBy(only: readonly string[] | undefined): Settings["isListed"] {
   if (only === undefined) return () => true;
   const matches = nameMatcher(only, "only");
   return (name) => matches(name) !== undefined;
 }
 
-/** @throws ToolError `invalid_argument` for a number that is not whole or too small */
+/** @throws ToolError `invalid_argument` for a number that is not an integer or too small */
 export function checkWhole(values: Readonly<Record<string, number>>, least: number): void {
   for (const [name, value] of Object.entries(values)) {
     if (Number.isSafeInteger(value) && value >= least) continue;
@@ -174,7 +179,7 @@ export function checkWhole(values: Readonly<Record<string, number>>, least: numb
   }
 }
 
-/** One message, one line, whatever third-party names and errors hold. */
+/** Escapes control characters and line breaks, so that third-party names and errors cannot span or forge log lines. */
 function plainLog(log: Log): Log {
   return {
     debug: (message, fields) => log.debug(plain(message), fields),

@@ -1,4 +1,4 @@
-/** Cuts lists into pages, and finds the place again where a client left off. */
+/** Cuts lists into pages with cursors. */
 import { Buffer } from "node:buffer";
 
 export interface Page<T> {
@@ -7,9 +7,9 @@ export interface Page<T> {
 }
 
 /**
- * The page behind a cursor, or the first one. Undefined for a cursor that is none of ours, or whose place is gone.
+ * Returns the page after a cursor, or the first page. undefined for an invalid cursor, or one whose entry is gone.
  *
- * A cursor names the last entry that the client has seen, so that what is added or removed elsewhere neither repeats nor skips one.
+ * A cursor names the last entry that the client has seen, so that entries added or removed elsewhere cause neither repeats nor gaps.
  */
 export function pageOf<T>(
   list: readonly T[],

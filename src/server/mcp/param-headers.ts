@@ -1,4 +1,4 @@
-/** Arguments that a client repeats in headers, for those on the way to route by: both must say the same. */
+/** Checks arguments that a client repeats in headers, for intermediaries that route by them: both must be equal. */
 import { Buffer } from "node:buffer";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
@@ -7,7 +7,7 @@ import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 interface ParamHeader {
   readonly header: string;
-  /** Where the argument is, from the outermost property on. */
+  /** The path of the argument, from the outermost property. */
   readonly path: readonly string[];
 }
 
@@ -18,7 +18,7 @@ const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/u;
 const MAX_DEPTH = 8;
 
 /**
- * Why a call's headers do not agree with its arguments; undefined when they do.
+ * Returns how a call's headers differ from its arguments; undefined if they agree.
  *
  * @see https://modelcontextprotocol.io/specification/2026-07-28/basic/transports — `x-mcp-header`
  */
@@ -38,7 +38,7 @@ export function paramHeaderProblem(schema: JsonSchema, args: unknown, headers: H
 
 const DECLARED = new WeakMap<object, readonly ParamHeader[]>();
 
-/** Those that are reached through `properties` alone, as the protocol wants it. */
+/** The declared headers that are reached through `properties` alone, as the protocol requires. */
 function paramHeaders(schema: unknown, path: readonly string[] = []): readonly ParamHeader[] {
   const properties = isJsonObject(schema) ? schema["properties"] : undefined;
   if (!isJsonObject(properties) || path.length >= MAX_DEPTH) return [];
@@ -50,21 +50,21 @@ function paramHeaders(schema: unknown, path: readonly string[] = []): readonly P
   });
 }
 
-/** As it is written in a header; undefined where there is none, or no primitive. */
+/** The argument as it is written in a header; undefined if it is missing or not a primitive. */
 function textAt(args: unknown, path: readonly string[]): string | undefined {
   let value: unknown = args;
   for (const name of path) value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
   return typeof value === "string" || typeof value === "boolean" || Number.isSafeInteger(value) ? String(value) : undefined;
 }
 
-/** The value of a header that may be in Base64, as clients send what is not ASCII; undefined where it is not encoded as it says. */
+/** Decodes a header that may be in Base64, which clients use for non-ASCII values; undefined if the encoding is invalid. */
 export function decodedHeader(sent: string): string | undefined {
   const encoded = ENCODED.exec(sent)?.[1];
   if (encoded === undefined) return sent;
   return BASE64.test(encoded) && encoded.length % 4 === 0 ? Buffer.from(encoded, "base64").toString("utf8") : undefined;
 }
 
-/** The tool and arguments of a `tools/call`, and its id; undefined for every other message. */
+/** The tool, arguments and id of a `tools/call`; undefined for every other message. */
 export function toolCallOf(
   body: unknown,
 ): { readonly id: JsonValue; readonly name: string; readonly args: JsonValue | undefined } | undefined {

@@ -1,4 +1,4 @@
-/** Resources, prompts, completion and the log level: passed through to the server that offers them. */
+/** Handlers that pass resources, prompts, completion and the log level through to the servers that offer them. */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { ToolError } from "../../core/error.ts";
 import { pause } from "../../processes/pause.ts";
@@ -16,10 +16,10 @@ import { visibleTo } from "./visible-to.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
 
 const LOG_LEVEL_TIMEOUT_MS = 10_000;
-/** How long the answer to a client waits for the servers. */
+/** How long the response to a client waits for the servers, in milliseconds. */
 const LOG_LEVEL_GRACE_MS = 1_000;
 
-/** Returns whether the connection wants to know of the changes of a resource: what it has subscribed to at the time. */
+/** Registers the handlers. Returns a function that says whether the connection is subscribed to a resource now. */
 export function addPeerHandlers(serving: Serving): (uri: string) => boolean {
   const { server, connection, handle } = serving;
   const { resources, prompts, completions } = server.getCapabilities();
@@ -29,7 +29,7 @@ export function addPeerHandlers(serving: Serving): (uri: string) => boolean {
   return resources === undefined ? () => false : addResources(serving);
 }
 
-/** A server has one level for all clients: the least urgent that one of them wants; each is sent what it wants itself. */
+/** A server has one log level for all clients: the least urgent that any client wants. Each client is sent only the levels it wants. */
 function addLogLevel(serving: Serving): void {
   const { gateway, connection, handle, atEnd } = serving;
   const { peers, settings, logged } = gateway;
@@ -45,7 +45,7 @@ function addLogLevel(serving: Serving): void {
     logged.add(serving);
     const seen = peers.sources().filter((source) => isSeenBy(serving, source));
     const set = seen.map(async (source) => source.setLogLevel?.({ level: levelOf(source) ?? level }, options));
-    // A server that hangs does not keep the answer from the client.
+    // a server that hangs does not delay the response
     await Promise.race([Promise.allSettled(set), pause(settings.clock, LOG_LEVEL_GRACE_MS, undefined, { background: true })]);
     return {};
   });
@@ -89,7 +89,7 @@ function addResources(serving: Serving): (uri: string) => boolean {
   return serving.connection.era === "legacy" ? addSubscriptions(serving) : () => true;
 }
 
-/** Of the older revision; the newer one's clients list the notifications they want when they begin to listen. */
+/** Subscriptions of the older revision; clients of the newer one name the resources when they begin to listen. */
 function addSubscriptions({ gateway, handle, info, atEnd }: Serving): (uri: string) => boolean {
   const watched = new Map<string, () => void>();
   handle("resources/subscribe", (request) => {
@@ -114,7 +114,7 @@ function addSubscriptions({ gateway, handle, info, atEnd }: Serving): (uri: stri
 
 const MAX_SUBSCRIPTIONS = 1_000;
 
-/** Completes the arguments of prompts and templates, each by the server that has it. */
+/** Completes an argument of a prompt or template, by the server that has it. */
 async function complete(serving: Serving, request: McpRequest, { mcpReq }: ServerContext): Promise<JsonObject> {
   const { peers } = serving.gateway;
   const { signal } = mcpReq;
@@ -137,7 +137,7 @@ const NO_COMPLETION: Promise<JsonObject> = Promise.resolve(Object.freeze({ compl
 interface ListRequest {
   readonly method: "listPrompts" | "listResources" | "listResourceTemplates";
   readonly field: string;
-  /** The key that tells the entries apart. */
+  /** The key that identifies an entry. */
   readonly key: string;
   readonly signal: AbortSignal;
 }
@@ -156,7 +156,7 @@ function askerOf({ gateway, info }: Serving, signal: AbortSignal): Asker {
   return { signal, visible: visibleTo(gateway.settings, info.caller) };
 }
 
-/** The parameters for a peer: without the envelope of our own connection. */
+/** The parameters for a peer, without the metadata of this connection. */
 function plainParams({ params = {} }: McpRequest): JsonObject {
   const { _meta, ...own } = params;
   const copy = copyJson(own).value;

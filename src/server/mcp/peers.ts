@@ -1,4 +1,4 @@
-/** Resources, prompts and completions of connected MCP servers and of the program, as if they were one server's. */
+/** Merges the resources, prompts and completions of connected MCP servers and of the program into one server's. */
 import { qualifiedName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonObject } from "../../core/base/json.ts";
@@ -13,14 +13,14 @@ import { SourceLists, type Entries, type Entry, type ListMethod } from "./source
 import { isUsable, offers, titleOf, type Kind, type Source } from "./source.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
 
-/** How long a server may take to read a resource that it neither lists nor has a template for. */
+/** How long a server may take to read a resource that it neither lists nor has a template for, in milliseconds. */
 const GUESS_MS = 30_000;
 const NOT_FOUND_CODES: ReadonlySet<number> = new Set([RESOURCE_NOT_FOUND, INVALID_PARAMS]);
 
-/** On whose behalf something is asked for. */
+/** The caller of a request. */
 export interface Asker {
   readonly signal: AbortSignal;
-  /** The tools of the caller; undefined = all. */
+  /** The tools of the caller; undefined for all. */
   readonly visible: Visibility | undefined;
 }
 
@@ -28,7 +28,7 @@ export class Peers {
   readonly #registry: Registry;
   readonly #settings: Settings;
   readonly #lists: SourceLists;
-  /** As the registry was at a version. */
+  /** The sources, cached for one version of the registry. */
   #served: Served | undefined;
 
   constructor(registry: Registry, settings: Settings) {
@@ -37,14 +37,14 @@ export class Peers {
     this.#lists = new SourceLists(settings);
   }
 
-  /** The program's own first, then connected servers in the order of their toolsets. */
+  /** All sources: the program's own first, then connected servers in the order of their toolsets. */
   sources(): readonly Source[] {
     return this.#current().list;
   }
 
   /**
-   * Whether a caller may know of a source: it may use any of its tools, or could use one where it has none. The program's own are known
-   * to every caller.
+   * Whether a caller may see a source: it may use any of the source's tools or, if there are none, its rules would permit one. The program's own
+   * sources are visible to every caller.
    */
   isSeen(source: Source, visible: Visibility | undefined): boolean {
     if (visible === undefined || !("identity" in source)) return true;
@@ -61,7 +61,7 @@ export class Peers {
     return this.#served;
   }
 
-  /** A server whose tools are all denied offers nothing else either. */
+  /** Collects the sources. A server whose tools are all denied offers nothing else either. */
   #serve(version: number): Served {
     const { providers, toolsets } = this.#settings;
     const offered = Map.groupBy(this.#registry.list(), ({ toolset }) => toolset.name);
@@ -76,17 +76,17 @@ export class Peers {
     return { version, list: [...providers, ...tools.keys()], tools };
   }
 
-  /** Whether anybody offers such a thing; servers that are not open yet are taken to. */
+  /** Whether any source offers this kind; servers that are not open yet count as offering it. */
   has(kind: Kind): boolean {
     return this.sources().some((source) => offers(source, kind));
   }
 
-  /** The sources that can be asked for a kind now, as they are connected: others once one of them has come, gone or been connected to again. */
+  /** The sources that can be asked for a kind now, with their connections; differs after one was added, removed or reconnected. */
   usable(kind: Kind): readonly unknown[] {
     return this.sources().flatMap((source) => (isUsable(source, kind) ? [source, source.identity] : []));
   }
 
-  /** Everything of a kind, each under a name or URI of its own: of several sources that have one, the first that a caller knows of counts. */
+  /** Lists all entries of a kind, each name or URI once: of several sources with the same one, the first that the caller may see is used. */
   async list(method: ListMethod, { signal, visible }: Asker): Promise<readonly JsonObject[]> {
     const loading = Promise.all(this.#listing(method).map((source) => this.#lists.load(source, method)));
     const all = new Map<string, Entry[]>();
@@ -102,24 +102,24 @@ export class Peers {
     return seen.flatMap((entry) => (entry === undefined ? [] : [entry.item]));
   }
 
-  /** Finds the peer behind a prompt's name; `not_found` by rejecting. */
+  /** Finds the source of a prompt. @throws ToolError `not_found`, as a rejection */
   async findPrompt(name: string, asker: Asker): Promise<{ readonly source: Source; readonly own: string }> {
     const found = await this.#find([{ method: "listPrompts", pick: (entries) => entries.get(name) }], asker);
     if (found === undefined) throw new ToolError("not_found", `No prompt ${JSON.stringify(name)}.`);
     return found;
   }
 
-  /** The server that lists a resource; undefined when none does. */
+  /** The source that lists a resource; undefined if none does. */
   async findResource(uri: string, asker: Asker): Promise<Source | undefined> {
     return (await this.#find([listed(uri)], asker))?.source;
   }
 
-  /** The server that lists a resource, else the first with a template that it fits; undefined when there is none. */
+  /** The source that lists a resource, otherwise the first with a matching template; undefined if there is none. */
   async findOwner(uri: string, asker: Asker): Promise<Source | undefined> {
     return (await this.#find([listed(uri), behindTemplate(uri)], asker))?.source;
   }
 
-  /** Without the resources that only servers list which the caller does not know of. Others may be behind a template, or be listed later. */
+  /** Removes the resources that are listed only by servers hidden from the caller. Others are kept: they may have a template, or be listed later. */
   async withoutHidden(uris: readonly string[], { signal, visible }: Asker): Promise<readonly string[]> {
     if (uris.length === 0) return uris;
     const lists = this.#listing("listResources").map(async (source) => {
@@ -134,7 +134,7 @@ export class Peers {
     });
   }
 
-  /** The server that lists a template, by the template itself. */
+  /** The source that lists a template; undefined if none does. */
   async findTemplate(uriTemplate: string, asker: Asker): Promise<Source | undefined> {
     const pick: Wanted["pick"] = (entries) => entries.get(uriTemplate);
     return (await this.#find([{ method: "listResourceTemplates", pick }], asker))?.source;
@@ -144,7 +144,7 @@ export class Peers {
     return this.sources().filter((source) => this.#lists.canList(source, method));
   }
 
-  /** @param wanted what is preferred first */
+  /** @param wanted what to look for, in order of preference */
   async #find(wanted: readonly [Wanted, ...Wanted[]], { signal, visible }: Asker): Promise<Entry | undefined> {
     const seen = (method: ListMethod): readonly Source[] => this.#listing(method).filter((source) => this.isSeen(source, visible));
     const [{ method, pick }] = wanted;
@@ -152,7 +152,7 @@ export class Peers {
       const known = this.#lists.known(source, method);
       const entry = known === undefined ? undefined : pick(known);
       if (entry !== undefined) return entry;
-      if (known === undefined && !this.#lists.isLate(source)) break; // it may have it, and is preferred
+      if (known === undefined && !this.#lists.isLate(source)) break; // it may have the entry, and is preferred
     }
     const searches = wanted.flatMap(({ method, pick }) =>
       seen(method).map((source) => ({ isLate: this.#lists.isLate(source), found: this.#search(source, { method, pick }) })),
@@ -160,16 +160,16 @@ export class Peers {
     return await untilAborted(firstFound(searches), signal);
   }
 
-  /** A list that lacks what is wanted is made again. */
+  /** Searches one list. A cached list without the entry is loaded again. */
   async #search(source: Source, { method, pick }: Wanted): Promise<Entry | undefined> {
     const known = this.#lists.known(source, method);
     return (known && pick(known)) ?? pick(await this.#lists.load(source, method));
   }
 
   /**
-   * Reads from the server that lists the resource; one that is not listed from the first that has it, beginning with one whose template fits.
-   * Servers have many errors for what they do not know, so that an error of one does not keep the next from being asked; neither does one
-   * that hangs. While a server that did not hang before has not listed its own, no other is read from: it may be the owner.
+   * Reads a resource from the server that lists it. If none does, servers are asked in turn, one with a matching template first. Servers use many
+   * errors for unknown resources, so neither an error nor a server that hangs keeps the next one from being asked. Until every server that did not
+   * hang before has listed its resources, no other is read from: one of them may be the owner.
    */
   async read(params: JsonObject & { readonly uri: string }, { visible, ...options }: Asker & PeerOptions): Promise<JsonObject> {
     const { signal } = options;
@@ -196,7 +196,7 @@ export class Peers {
     }
   }
 
-  /** Those that may be asked for a resource which none of them lists, the ones that do not answer last. */
+  /** The sources to ask for a resource that none of them lists; sources that did not answer in time are last. */
   #readers(first: Source | undefined, visible: Visibility | undefined): readonly Source[] {
     const others = this.sources().filter(
       (source) => source !== first && source.readResource !== undefined && isUsable(source, "resources") && this.isSeen(source, visible),
@@ -205,13 +205,13 @@ export class Peers {
     return [...(first === undefined ? [] : [first]), ...others.filter((one) => !isLate(one)), ...others.filter(isLate)];
   }
 
-  /** Forgets the lists of one source, or of all, which may have changed. */
+  /** Clears the cached lists of one source, or of all, because they may have changed. */
   forget(source?: Source): void {
     this.#lists.forget(source);
   }
 }
 
-/** Something in a list of a source. */
+/** An entry to find in a list of a source. */
 interface Wanted {
   readonly method: ListMethod;
   readonly pick: (entries: Entries) => Entry | undefined;
@@ -233,11 +233,11 @@ function notHere(uri: string, cause?: unknown): ToolError {
 interface Served {
   readonly version: number;
   readonly list: readonly Source[];
-  /** The qualified names of each server's tools; of one that has none a name that rules for all of its tools match. */
+  /** The qualified names of each server's tools; for a server without tools, a wildcard name that rules for all its tools match. */
   readonly tools: ReadonlyMap<Source, readonly string[]>;
 }
 
-/** Whether a template may give the URI: its literal parts are in it, in order. */
+/** Whether a template may produce the URI: the URI contains its literal parts in order. */
 function fitsTemplate(uri: string, template: string): boolean {
   const [first = "", ...others] = template.split(/\{[^{}]*\}/u);
   const last = others.pop();

@@ -1,21 +1,21 @@
-/** Tells a plain `tools/call` of the revision 2026-07-28 from every other request: no retry, no extras, headers that agree. */
+/** Recognizes a plain `tools/call` of the revision 2026-07-28: no retry, no extra fields, matching headers. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { HeaderReader } from "../http/request-head.ts";
 import type { RequestId } from "./serving.ts";
 
-/** The revision whose requests say themselves what they need. */
+/** The revision whose requests are self-contained. */
 const MODERN_VERSION = "2026-07-28";
 export const CALL_METHOD = "tools/call";
 
-/** A call that has nothing in it but what is read here. */
+/** A call with no fields but these. */
 export interface PlainCall {
   readonly id: RequestId;
   readonly name: string;
-  /** `name` and `arguments`. */
+  /** The fields `name` and `arguments`. */
   readonly params: JsonObject;
-  /** The fields of `_meta` that describe the client. Their values are not checked. */
+  /** The fields of `_meta` that describe the client, not validated. */
   readonly envelope: JsonObject;
-  /** The other fields of `_meta`; undefined where there are none. */
+  /** The other fields of `_meta`; undefined if there are none. */
   readonly meta: JsonObject | undefined;
 }
 
@@ -29,12 +29,12 @@ const TRACE: ReadonlySet<string> = new Set(["traceparent", "tracestate", "baggag
 const MESSAGE: ReadonlySet<string> = new Set(["jsonrpc", "id", "method", "params"]);
 const PARAMS: ReadonlySet<string> = new Set(["name", "arguments", "_meta"]);
 
-/** Whether the headers are those of a plain call; its name is compared once the body is read. */
+/** Whether the headers are those of a plain call; the tool's name is compared once the body is read. */
 export function isPlainHead(headers: HeaderReader): boolean {
   return headers.get("mcp-protocol-version") === MODERN_VERSION && headers.get("mcp-method") === CALL_METHOD;
 }
 
-/** Undefined for every other message, also for one that is wrong: what to answer then is not decided here. */
+/** Reads a plain call; undefined for every other message, also for an invalid one, which the regular path answers. */
 export function plainCallOf(body: JsonValue, headers: HeaderReader): PlainCall | undefined {
   if (!isJsonObject(body) || !hasOnly(body, MESSAGE)) return undefined;
   const { jsonrpc, id, method, params } = body;
@@ -65,7 +65,7 @@ function splitMeta(meta: JsonObject): Pick<PlainCall, "envelope" | "meta"> | und
   return { envelope, meta: hasOthers ? others : undefined };
 }
 
-/** Progress tokens are of the same kind. */
+/** Whether a value is a valid request id; progress tokens have the same type. */
 export function isRequestId(value: JsonValue | undefined): value is RequestId {
   return typeof value === "string" || Number.isSafeInteger(value);
 }

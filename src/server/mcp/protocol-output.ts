@@ -1,14 +1,14 @@
-/** Standard output for the protocol alone, which a stray line would break. */
+/** Reserves standard output for the protocol, which other output would corrupt. */
 import { Writable } from "node:stream";
 import { divertOutput } from "../../processes/divert-output.ts";
 
 export interface ProtocolOutput {
   readonly output: Writable;
-  /** Lets the process print to standard output again. The rest of `output` still gets there. */
+  /** Lets the process print to standard output again. Pending writes of `output` still reach it. */
   readonly release: () => void;
 }
 
-/** Until `release`, what the process prints to standard output goes to standard error. */
+/** Redirects what the process prints to standard output to standard error, until `release`. */
 export function protocolOutput(): ProtocolOutput {
   const { stdout } = process;
   const { through, release } = divertOutput();
@@ -24,6 +24,6 @@ export function protocolOutput(): ProtocolOutput {
       done(error);
     },
   });
-  stdout.on("error", fail); // stays after one: further writes of the process may fail in the same way
+  stdout.on("error", fail); // not removed after an error: further writes of the process may fail in the same way
   return { output, release };
 }

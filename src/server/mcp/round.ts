@@ -1,4 +1,4 @@
-/** The SDK's view of one request, as our types. */
+/** Converts the SDK's context of a request to Haft's types. */
 import type { Server, ServerContext } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ClientFacts } from "./call-client.ts";
@@ -6,16 +6,16 @@ import type { McpLogLevel } from "./client.ts";
 import type { ExchangeRound } from "./exchange.ts";
 import type { Suspensions } from "./suspensions.ts";
 
-/** From the least to the most urgent. */
+/** Log levels, from the least to the most urgent. */
 const LEVELS: readonly McpLogLevel[] = ["debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"];
-/** The SDK's own limit must never be the first to end a question to a person; this is the longest that a timer can wait. */
+/** The SDK's timeout must never end a question to a person, so this is the maximum of a timer. */
 const NO_TIMEOUT_MS = 2_147_483_647;
 const CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities";
 
-/** The state that the handlers of one server instance share. */
+/** State that the handlers of one server instance share. */
 export interface Connection {
   readonly era: "legacy" | "modern";
-  /** The least urgent level that a client of the older era wants. @default all */
+  /** The least urgent log level that a client of the older era wants. @default all */
   logLevel: McpLogLevel | undefined;
 }
 
@@ -27,12 +27,12 @@ export function wantsLevel({ logLevel }: Connection, level: unknown): boolean {
   return logLevel === undefined || (isLogLevel(level) && LEVELS.indexOf(level) >= LEVELS.indexOf(logLevel));
 }
 
-/** Of the levels that are set, the one that lets most through. */
+/** The least urgent of the levels that are set; undefined if none is. */
 export function leastUrgent(levels: readonly (McpLogLevel | undefined)[]): McpLogLevel | undefined {
   return LEVELS.find((level) => levels.includes(level));
 }
 
-/** Puts a request to the client of the older era that has sent this one. */
+/** Sends requests to the client of the older era, within the request it has open. */
 export function senderTo({ mcpReq, http }: ServerContext, suspensions: Suspensions): NonNullable<ExchangeRound["send"]> {
   return ({ method, params }, signal) => {
     const send = (until: AbortSignal): Promise<unknown> =>
@@ -55,7 +55,7 @@ export function roundOf(context: ServerContext, connection: Connection, suspensi
   };
 }
 
-/** The client's description of itself: with each request in the newer era, once in the older one. */
+/** The client's description of itself, which it sends with each request in the newer era, once in the older one. */
 export function clientFacts(
   context: ServerContext,
   server: Pick<Server, "getClientCapabilities">,
@@ -67,7 +67,7 @@ export function clientFacts(
   return { era, capabilities: isJsonObject(declared) ? declared : {} };
 }
 
-/** The listener may be gone: that is no failure of the work. */
+/** Ignores failures: a client that has disconnected must not fail the work. */
 function quietly(sent: Promise<void>): void {
   sent.catch(() => {});
 }

@@ -1,4 +1,4 @@
-/** The official server library, an optional peer that is loaded only when a server is started. */
+/** Loads the official server library, an optional peer dependency, when a server is started. */
 import type { JSONRPCRequest, Result, ServerContext } from "@modelcontextprotocol/server";
 import { describeThrown } from "../../core/error.ts";
 import { cannotLoad } from "../../core/late-package.ts";
@@ -10,7 +10,7 @@ export type StdioModule = typeof import("@modelcontextprotocol/server/stdio");
 
 const SDK = { name: "@modelcontextprotocol/server", need: "tools are served over MCP by it" } as const;
 
-/** @throws ToolError `unavailable` when it is not installed. By rejecting */
+/** @throws ToolError `unavailable` if the library is not installed, as a rejection */
 export async function loadServer(): Promise<ServerModule> {
   try {
     return await import("@modelcontextprotocol/server");
@@ -19,7 +19,7 @@ export async function loadServer(): Promise<ServerModule> {
   }
 }
 
-/** @throws ToolError `unavailable` when it is not installed. By rejecting */
+/** @throws ToolError `unavailable` if the library is not installed, as a rejection */
 export async function loadStdio(): Promise<StdioModule> {
   try {
     return await import("@modelcontextprotocol/server/stdio");
@@ -31,8 +31,8 @@ export async function loadStdio(): Promise<StdioModule> {
 type ServerClass = ServerModule["Server"];
 
 /**
- * The SDK's server without its second look at the answers of `tools/call`: they are made whole here, its schemas know no tasks, and to
- * check an answer costs more than most calls. It answers params that its schemas refuse as invalid params, and not as an internal error.
+ * The SDK's server without its validation of `tools/call` results: they are complete already, its schemas do not know tasks, and validating one costs
+ * more than most calls. Params that its schemas refuse are answered as invalid params, not as an internal error.
  */
 export function passingServer({ Server, ProtocolError }: ServerModule): ServerClass {
   return class PassingServer extends Server {
@@ -44,7 +44,7 @@ export function passingServer({ Server, ProtocolError }: ServerModule): ServerCl
         try {
           return await handler(request, context);
         } catch (error: unknown) {
-          if (error instanceof ProtocolError) throw error; // as every handler of ours throws
+          if (error instanceof ProtocolError) throw error; // handlers of Haft throw only these
           throw new ProtocolError(INVALID_PARAMS, `Invalid params for ${method}: ${problemsIn(describeThrown(error))}.`);
         }
       });
@@ -52,7 +52,7 @@ export function passingServer({ Server, ProtocolError }: ServerModule): ServerCl
   };
 }
 
-/** The problems that a schema of the SDK found, which it gives as JSON text. */
+/** Formats the problems found by a schema of the SDK, which are JSON text. */
 function problemsIn(text: string): string {
   let issues: unknown;
   try {

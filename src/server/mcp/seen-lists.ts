@@ -1,4 +1,4 @@
-/** Which changes of lists concern a caller that sees some tools only: it is not notified of the others. */
+/** Filters announcements of changed lists for callers that see only some tools. */
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import type { Visibility } from "../../policy/visibility.ts";
 import type { Audience } from "./announcer.ts";
@@ -11,7 +11,7 @@ export class SeenLists {
   readonly #shared: Pick<Shared, "tools" | "peers" | "settings">;
   readonly #info: Pick<ConnectionInfo, "caller">;
   #listed: readonly OfferedTool[];
-  /** Those of them that it saw when it was last asked for. Undefined for a caller that sees every tool. */
+  /** The listed tools that the caller saw at the last check; undefined if it sees every tool. */
   #tools: readonly RegisteredTool[] | undefined;
 
   constructor(shared: Pick<Shared, "tools" | "peers" | "settings">, info: Pick<ConnectionInfo, "caller">) {
@@ -26,8 +26,8 @@ export class SeenLists {
   }
 
   /**
-   * Whether it sees other tools than when this was last asked. Where what it may use has changed since, it may have listed them before or after that:
-   * the tools of then are looked at by the rules of then and of now.
+   * Whether the caller sees other tools than at the last check. If its rules have changed since, it may have listed tools before or after that, so
+   * the earlier tools are compared under the old and the new rules.
    */
   toolsChanged(): boolean {
     const [listed, tools, visible] = [this.#listed, this.#tools, this.#visible];
@@ -45,7 +45,7 @@ function seenOf(listed: readonly OfferedTool[], visible: Visibility | undefined)
   return visible && listed.flatMap(({ registered }) => (visible.permits(registered.qualifiedName) ? [registered] : []));
 }
 
-/** False of lists of every tool: they are compared only where tools have changed. */
+/** Whether both lists are the same. false if the caller sees every tool: then this is checked only when tools have changed. */
 function isSame(before: readonly RegisteredTool[] | undefined, now: readonly RegisteredTool[] | undefined): boolean {
   return before?.length === now?.length && before?.every((tool, index) => tool === now?.[index]) === true;
 }
@@ -54,10 +54,10 @@ const TOOLS = "notifications/tools/list_changed";
 const PROMPTS = "notifications/prompts/list_changed";
 const RESOURCES = "notifications/resources/list_changed";
 
-/** Of the changes that the SDK writes to the event stream of every caller, those of what this one sees. */
+/** Selects, from the changes that the SDK writes to every caller's event stream, those that this caller may see. */
 export class SeenNews implements Audience {
   readonly #lists: SeenLists;
-  /** The methods of changes that were announced, and not written yet. */
+  /** Methods of announced changes that are not written yet. */
   readonly #wanted = new Set<string>();
 
   constructor(lists: SeenLists) {
@@ -80,7 +80,7 @@ export class SeenNews implements Audience {
 
   logged(): void {}
 
-  /** Whether a part of the stream is about what the caller does not see. */
+  /** Whether a frame of the stream announces a change that the caller must not see. */
   hides(frame: string): boolean {
     const method = [TOOLS, PROMPTS, RESOURCES].find((one) => frame.includes(`"method":"${one}"`));
     return method !== undefined && !this.#wanted.delete(method);

@@ -1,15 +1,15 @@
 /**
- * Answers of the SDK, in JSON that every client can read. It writes event streams whether they are read or not: for a client that does not read, news take
- * the place of one another.
+ * Rewrites responses of the SDK in JSON that every client can read. The SDK writes event streams without back-pressure, so for a client that does not
+ * read, newer notifications replace older ones.
  */
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { strictJson } from "../../core/base/strict-json.ts";
 import { wholeResponse } from "../http/whole-text.ts";
 
-/** With so many bytes unread, of news of one kind the latest is kept. */
+/** With this many bytes unread, only the latest notification of each kind is kept. */
 const MAX_UNREAD_BYTES = 65_536;
-/** Those of which the latest says all. */
+/** Notifications that a newer one of the same kind replaces. */
 const NEWS: ReadonlySet<JsonValue | undefined> = new Set([
   "notifications/progress",
   "notifications/message",
@@ -19,7 +19,10 @@ const NEWS: ReadonlySet<JsonValue | undefined> = new Set([
   "notifications/resources/updated",
 ]);
 
-/** The same answer, without half surrogate pairs; of a stream the unread news are bounded, and answers and questions all come. @param hides what is left out */
+/**
+ * Returns the response without lone surrogates. In a stream, unread notifications are bounded; responses and requests are all kept.
+ * @param hides drops a frame
+ */
 export async function sentAnswer(response: Response, hides?: (frame: string) => boolean): Promise<Response> {
   const { body, headers } = response;
   const type = headers.get("content-type") ?? "";
@@ -33,7 +36,7 @@ class BoundedStream {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   readonly #hides: ((frame: string) => boolean) | undefined;
   readonly #encoder = new TextEncoder();
-  /** News that wait until more has been read, the oldest kind first. */
+  /** Notifications that wait until more has been read, oldest kind first. */
   readonly #latest = new Map<string, string>();
   #isOver = false;
 
@@ -78,7 +81,7 @@ class BoundedStream {
   #take(frame: string, controller: ReadableStreamDefaultController<Uint8Array>): void {
     if (this.#hides?.(frame) === true) return;
     if ((controller.desiredSize ?? 0) <= 0) {
-      if (frame.startsWith(":")) return; // shows that the stream is alive to one that reads
+      if (frame.startsWith(":")) return; // a keep-alive, useful only to a client that reads
       const kind = kindOfNews(frame);
       if (kind !== undefined) return void this.#latest.set(kind, frame);
     }
@@ -94,7 +97,7 @@ class BoundedStream {
   }
 }
 
-/** Undefined for what is no news, or cannot be read. */
+/** The kind of a notification; undefined for other messages and unreadable ones. */
 function kindOfNews(frame: string): string | undefined {
   const data = frame.split("\n").find((line) => line.startsWith("data: "));
   if (data === undefined) return undefined;

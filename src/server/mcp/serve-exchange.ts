@@ -1,4 +1,4 @@
-/** Answers requests that may ask the client something first: begins the work, puts it aside, takes it up again. */
+/** Answers requests that may need input of the client first: begins the work, suspends and resumes it. */
 import { hash } from "node:crypto";
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
@@ -10,13 +10,13 @@ import { INVALID_PARAMS } from "../../engine/mcp/rpc-codes.ts";
 import type { McpRequest, CallServing } from "./serving.ts";
 import { tooManyWait } from "./suspensions.ts";
 
-/** One piece of work and the client it is for. */
+/** Work in progress, and its client. */
 export interface Work<T> {
   readonly exchange: Exchange<T>;
   readonly client: CallClient;
 }
 
-/** Runs `begin` for a new request; one with a state continues where that left off. Resolves to the protocol's result. */
+/** Runs `begin` for a new request; a request with a state continues the suspended work. Resolves to the result for the protocol. */
 export async function serveExchange<T>(
   { request, context, serving }: { readonly request: McpRequest; readonly context: ServerContext; readonly serving: CallServing },
   begin: (work: Work<T>) => Promise<T>,
@@ -34,7 +34,7 @@ export async function serveExchange<T>(
           const facts = { ...clientFacts(context, serving.server, connection), newId: () => gateway.settings.ids.next("ask") };
           return begin({ exchange: own, client: new CallClient(facts, own) });
         })
-      : (found as Exchange<T>); // the digest says that it is the same request, which has one kind of result
+      : (found as Exchange<T>); // an equal digest means the same request, so the result has the same type
   gateway.works.add(exchange);
   try {
     for (;;) {
@@ -53,7 +53,7 @@ export async function serveExchange<T>(
   }
 }
 
-/** Of what a request asks for: its method, its name or URI, and its arguments. */
+/** Digest of what a request asks for: its method, name or URI, and arguments. */
 function digestOf({ params = {} }: McpRequest, { mcpReq }: ServerContext): string {
   const { name, uri, arguments: args } = params;
   const subject = { method: mcpReq.method, name, uri, arguments: args ?? {} };

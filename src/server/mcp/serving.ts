@@ -1,4 +1,4 @@
-/** The context of the handlers of one server instance. */
+/** Types of the context that handlers of a server instance get. */
 import type { Server, ServerContext } from "@modelcontextprotocol/server";
 import { ToolError } from "../../core/error.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
@@ -15,7 +15,7 @@ import type { Suspensions } from "./suspensions.ts";
 import type { Tasks } from "./tasks/tasks.ts";
 import type { ToolList } from "./tool-list.ts";
 
-/** The state that all connections share. */
+/** State that all connections share. */
 export interface Shared {
   readonly runtime: Runtime;
   readonly settings: Settings;
@@ -24,43 +24,43 @@ export interface Shared {
   readonly peers: Peers;
   readonly suspensions: Suspensions;
   readonly announcer: Announcer;
-  /** The connections that have set a log level. */
+  /** Connections that have set a log level. */
   readonly logged: Set<Serving>;
-  /** The work of the requests that are being answered. */
+  /** Work of the requests in progress. */
   readonly works: Set<Pick<Exchange<unknown>, "cancel" | "signal">>;
-  /** Undefined where none are served. */
+  /** undefined if tasks are not served. */
   readonly tasks: Tasks | undefined;
-  /** Calls are cancelled, or are about to be. */
+  /** Whether calls are cancelled, or about to be. */
   readonly isStopping: boolean;
-  /** Keeps the calls that no session has; undefined without a store. */
+  /** Records calls outside sessions; undefined without a store. */
   readonly calls: CallLog | undefined;
 }
 
-/** The caller that sends the requests of a connection. */
+/** The caller of a connection's requests. */
 export interface Caller {
   readonly id: string;
-  /** Undefined where callers are not told apart. */
+  /** undefined if callers are not authenticated. */
   readonly principal: Principal | undefined;
 }
 
-/** The parts that a connection adds to the instance that serves it. */
+/** Properties of one connection. */
 export interface ConnectionInfo {
   readonly era: "legacy" | "modern";
   readonly caller: Caller;
-  /** Changes are sent to this instance itself. */
+  /** Whether changes are sent to this instance itself. */
   readonly isTold: boolean;
-  /** The ids of the requests that are being answered, where they are needed. */
+  /** Ids of the requests in progress, if needed. */
   readonly requests?: Set<RequestId>;
-  /** Called with the id of a request that gets no answer, because the client has cancelled it. */
+  /** Called with the id of a request that gets no answer because the client has cancelled it. */
   readonly unanswered?: (id: RequestId) => void;
-  /** The session of the connection; undefined where it has none. */
+  /** Returns the session of the connection; undefined if it has none. */
   session(): RuntimeSession | undefined;
 }
 
-/** As the client numbers its requests. */
+/** An id that the client gave a request. */
 export type RequestId = string | number;
 
-/** A request as the SDK hands it over, checked by it as far as the protocol goes. */
+/** A request as the SDK passes it on, validated as far as the protocol defines it. */
 export interface McpRequest {
   readonly params?: Readonly<Record<string, unknown>>;
 }
@@ -68,10 +68,10 @@ export interface McpRequest {
 /** Answers one request. */
 export type Handler = (request: McpRequest, context: ServerContext) => unknown;
 
-/** The parts that answer a call. */
+/** The parts needed to answer a call. */
 export interface CallServing {
   readonly gateway: Shared;
-  /** Shapes answers for the revision of the client. */
+  /** Adapts answers to the client's revision. */
   readonly server: Pick<Server, "projectCallToolResult" | "getClientCapabilities" | "getNegotiatedProtocolVersion">;
   readonly connection: Connection;
   readonly info: ConnectionInfo;
@@ -79,25 +79,25 @@ export interface CallServing {
 
 export interface Serving extends CallServing {
   readonly server: Server;
-  /** Answers one method. An error of the handler is answered as an error of the protocol. */
+  /** Registers the handler of a method. Errors of the handler become protocol errors. */
   readonly handle: (method: string, handler: Handler) => void;
-  /** The same for `tools/call`, whose answers the SDK neither checks nor changes: what we make is whole, and may be a task. */
+  /** Registers the handler of `tools/call`, whose answers the SDK neither validates nor changes: they are complete, and may be tasks. */
   readonly handleCalls: (handler: Handler) => void;
-  /** The same for a method that the SDK has no schema of; its parameters are checked by the handler alone. */
+  /** Registers the handler of a method that the SDK has no schema for; the handler itself validates the parameters. */
   readonly handleOther: (method: string, handler: Handler) => void;
-  /** Called once, when the instance's connection is closed. */
+  /** Adds a function that is called once, when the connection is closed. */
   readonly atEnd: (end: () => void) => void;
 }
 
-/** The one caller of a server that does not tell callers apart. */
+/** The only caller of a server without authentication. */
 export const LOCAL_CALLER: Caller = Object.freeze({ id: "local", principal: undefined });
 
-/** The `session` of a connection whose calls have none in common. */
+/** The `session` of a connection whose calls share none. */
 export function noSession(): undefined {
   return undefined;
 }
 
-/** @throws ToolError `invalid_input` when it is not a string */
+/** Reads a string parameter. @throws ToolError `invalid_input` if it is not a string */
 export function textParam({ params }: McpRequest, name: string): string {
   const value = params?.[name];
   if (typeof value !== "string") throw new ToolError("invalid_input", `The request needs ${name}: a string.`);

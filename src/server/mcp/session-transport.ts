@@ -1,6 +1,6 @@
 /**
- * The SDK's transport of a session, which ends the response streams of cancelled requests: a cancelled request gets no answer, the SDK leaves its
- * stream open for one, and clients wait for the stream's end.
+ * The SDK's transport of a session, which also ends the response streams of cancelled requests. These get no answer, but the SDK leaves their stream
+ * open for one, and clients wait for the end of the stream.
  */
 import type { WebStandardStreamableHTTPServerTransport } from "@modelcontextprotocol/server";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -10,20 +10,20 @@ type TransportClass = typeof WebStandardStreamableHTTPServerTransport;
 type Options = ConstructorParameters<TransportClass>[0];
 
 export interface SessionTransport extends WebStandardStreamableHTTPServerTransport {
-  /** Called with the id of a request that gets no answer. */
+  /** Marks a request as one that gets no answer. */
   leaveUnanswered(id: RequestId): void;
-  /** Resolves when the requests of a body that it has taken have ended, also where their client has gone. */
+  /** Resolves when the accepted requests of a body have ended, also if their client has disconnected. */
   whenEnded(body: JsonValue | undefined): Promise<void>;
 }
 
-/** The requests of one HTTP request, whose answers share a stream. */
+/** The JSON-RPC requests of one HTTP request, whose answers share a stream. */
 interface Group {
   readonly open: Set<RequestId>;
   readonly unanswered: RequestId[];
   readonly ended: PromiseWithResolvers<void>;
 }
 
-/** The requests that have not ended. */
+/** Groups of requests that have not ended. */
 class Groups {
   readonly #groups = new Map<RequestId, Group>();
 
@@ -32,7 +32,7 @@ class Groups {
     for (const id of ids) this.#groups.set(id, group);
   }
 
-  /** The requests of its group that got no answer, if it was the last to end. */
+  /** Ends a request. Returns the unanswered requests of its group if it was the last to end. */
   end(id: RequestId, isAnswered: boolean): readonly RequestId[] {
     const group = this.#groups.get(id);
     if (group === undefined) return [];
@@ -48,7 +48,7 @@ class Groups {
     for (const id of ids) this.end(id, true);
   }
 
-  /** @param ids those of one group */
+  /** @param ids the ids of one group */
   whenEnded([id]: readonly RequestId[]): Promise<void> {
     return (id === undefined ? undefined : this.#groups.get(id)?.ended.promise) ?? Promise.resolve();
   }
@@ -59,7 +59,7 @@ export function sessionTransport(Base: TransportClass, options: Options): Sessio
     readonly #groups = new Groups();
 
     override async handleRequest(...given: Parameters<WebStandardStreamableHTTPServerTransport["handleRequest"]>): Promise<Response> {
-      const ids = requestIds(given[1]?.parsedBody as JsonValue | undefined); // we have read it
+      const ids = requestIds(given[1]?.parsedBody as JsonValue | undefined); // Haft has parsed the body
       this.#groups.add(ids);
       const response = await super.handleRequest(...given);
       if (response.status !== 200) this.#groups.endAll(ids);
@@ -88,7 +88,10 @@ export function sessionTransport(Base: TransportClass, options: Options): Sessio
       this.#end(id, false);
     }
 
-    /** An answer that is sent after the end of its stream reaches no client, and has the SDK forget the request. */
+    /**
+     * Ends a request, and the stream if all its requests have ended. The empty answers sent after that reach no client, and make the SDK forget the
+     * requests.
+     */
     #end(id: RequestId, isAnswered: boolean): void {
       const unanswered = this.#groups.end(id, isAnswered);
       for (const id of unanswered) this.closeSSEStream(id);

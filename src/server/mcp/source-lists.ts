@@ -1,4 +1,4 @@
-/** The lists of resources, templates and prompts of each source. A source that hangs does not keep those of the others from a caller. */
+/** Loads and caches the lists of resources, templates and prompts of each source. A source that hangs does not delay those of the others. */
 import { qualifiedName } from "../../core/call.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
@@ -12,11 +12,11 @@ export type ListMethod = "listResources" | "listResourceTemplates" | "listPrompt
 
 export interface Entry {
   readonly source: Source;
-  /** The source's name of it. */
+  /** The source's own name of the entry. */
   readonly own: string;
   readonly item: JsonObject;
 }
-/** By the name or URI that our clients know. */
+/** Entries by the name or URI that clients of this server use. */
 export type Entries = ReadonlyMap<string, Entry>;
 
 const LISTS = {
@@ -26,22 +26,22 @@ const LISTS = {
 } as const;
 const MAX_PAGES = 100;
 const MAX_ENTRIES = 10_000;
-/** How long one source may take to list. */
+/** Maximum time for one source to list, in milliseconds. */
 const LIST_TIMEOUT_MS = 10_000;
 
-/** A list as a source gave it. */
+/** A loaded list. */
 interface Made {
   readonly entries: Entries;
-  /** It did not fail on the way. */
+  /** Whether it was loaded completely. */
   readonly isWhole: boolean;
 }
 
 export class SourceLists {
   readonly #settings: Settings;
   readonly #known = new Map<ListMethod, Map<Source, Entries>>();
-  /** Lists that are being made: a further request meanwhile waits for the same. */
+  /** Lists being loaded, so that concurrent requests share one. */
   readonly #loading = new Map<ListMethod, Map<Source, Promise<Made>>>();
-  /** The sources that did not list in time when they were last asked. */
+  /** Sources that did not list in time when they were last asked. */
   readonly #late = new WeakSet<Source>();
   readonly #warned = new Set<string>();
 
@@ -53,7 +53,7 @@ export class SourceLists {
     return source[method] !== undefined && isUsable(source, LISTS[method].kind);
   }
 
-  /** The list as it was last made, unless it may have changed since. */
+  /** The cached list; undefined if there is none, or it may have changed. */
   known(source: Source, method: ListMethod): Entries | undefined {
     return this.#known.get(method)?.get(source);
   }
@@ -63,8 +63,8 @@ export class SourceLists {
   }
 
   /**
-   * Has the source list. Never rejects: a list that fails has what came before it failed, with a warning, and is made again for the next. Not ended by one who
-   * waits: others may wait for it.
+   * Loads the list of a source. Never rejects: a list that fails contains the entries loaded before that, with a warning, and is loaded again for the
+   * next request. A waiting caller cannot cancel it, since others may wait for it too.
    */
   async load(source: Source, method: ListMethod): Promise<Entries> {
     const loading = getOrAdd(this.#loading, method, () => new Map<Source, Promise<Made>>());
@@ -76,7 +76,7 @@ export class SourceLists {
     return (await list).entries;
   }
 
-  /** Forgets the lists of one source, or of all, which may have changed. */
+  /** Clears the lists of one source, or of all, because they may have changed. */
   forget(source?: Source): void {
     for (const lists of [...this.#known.values(), ...this.#loading.values()]) {
       if (source === undefined) lists.clear();
@@ -84,7 +84,7 @@ export class SourceLists {
     }
   }
 
-  /** Warns once of a name that two entries of a kind have. */
+  /** Warns once about a name that two entries of a kind have. */
   warnTwice(name: string, { source }: Entry, method: ListMethod): void {
     const text = `${titleOf(source)} lists ${JSON.stringify(name)} of the ${LISTS[method].kind}, which another lists already: only the first is served.`;
     this.#warnOnce(text);
@@ -96,7 +96,7 @@ export class SourceLists {
     this.#settings.log.warn(text);
   }
 
-  /** A list that was forgotten while it was being made is out of date. */
+  /** Caches a list when it is complete, unless it was cleared while being loaded. */
   async #keep(source: Source, method: ListMethod, list: Promise<Made>): Promise<void> {
     const { entries, isWhole } = await list;
     const loading = this.#loading.get(method);
@@ -151,7 +151,7 @@ export class SourceLists {
   }
 }
 
-/** Prompts are distinguished by their toolset; URIs stay as they are. */
+/** The name and entry for clients: prompts are prefixed with their toolset; URIs are unchanged. */
 function shownAs(
   source: Source,
   own: string,

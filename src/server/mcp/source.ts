@@ -11,12 +11,12 @@ const METHODS: Readonly<Record<Kind, readonly (keyof McpProvider)[]>> = {
   completions: ["complete"],
 };
 
-/** Whether a source has such things, or may have them once it is open. */
+/** Whether a source offers this kind, or may offer it once it is connected. */
 export function offers(source: Source, kind: Kind): boolean {
   return "identity" in source && source.identity === undefined ? true : isUsable(source, kind);
 }
 
-/** Whether a source can be asked for such things now. */
+/** Whether a source can be asked for this kind now. */
 export function isUsable(source: Source, kind: Kind): boolean {
   if ("identity" in source) return source.identity?.capabilities[kind] !== undefined;
   return METHODS[kind].some((method) => source[method] !== undefined);

@@ -25,37 +25,38 @@ export interface McpStdioOptions extends McpServerOptions {
   /** @default standard input */
   readonly input?: Readable;
   /**
-   * Nothing else may be written to it. @default standard output: what the process prints there goes to standard error until the
-   * connection has ended
+   * The stream for the protocol; nothing else may be written to it.
+   * @default standard output: everything else that the process prints there goes to standard error until the connection has ended
    */
   readonly output?: Writable;
-  /** How long `close` waits for calls under way before it cancels them, in milliseconds. @default 5_000 */
+  /** How long `close` waits for running calls before it cancels them, in milliseconds. @default 5_000 */
   readonly graceMs?: number;
 }
 
 const OPTIONS: OptionNames<McpStdioOptions> = { ...SERVER_OPTIONS, input: true, output: true, graceMs: true };
 
-/** A connection that is being served. */
+/** A connection to one client. */
 export interface McpStdioServer {
   /**
-   * Resolves when the client has closed its end, or `close` was called, and everything under way has ended: with the error where
-   * the connection was given up because the client does not speak the protocol, or its input could not be read. The requests of a client that
-   * closes its end, as a pipe does, are still answered; what runs 60 seconds later is cancelled, or as soon as no client reads any more, and so is what asks that client.
+   * Resolves when the client has closed its end, or `close` was called, and everything running has ended. Resolves to the error if the connection was
+   * closed because the client does not speak the protocol, or its input could not be read. If a client closes its end, as a pipe does, its requests
+   * are still answered. What still runs after 60 seconds is cancelled, or earlier if the client stops reading; calls that ask the client are
+   * cancelled at once.
    */
   readonly closed: Promise<ToolError | undefined>;
-  /** Takes no more calls, lets those under way end for a while, then cancels them. The runtime stays open. */
+  /** Accepts no more calls, lets running ones end for a while, then cancels them. The runtime stays open. */
   close(): Promise<void>;
 }
 
 const DEFAULT_GRACE_MS = 5_000;
-/** The longest wait for work that ignores its cancellation. */
+/** Maximum wait for work that ignores its cancellation, in milliseconds. */
 const DRAIN_MS = 1_000;
 /**
- * A client that has closed its end, such as `printf` in a pipe, may still wait for its answers; as long as clients usually wait for one, since the
- * end of one that is gone looks the same.
+ * How long a client that has closed its end, such as `printf` in a pipe, is still answered, in milliseconds: as long as clients usually wait for an
+ * answer, since a client that is gone looks the same.
  */
 const ANSWER_MS = 60_000;
-/** How often it is looked whether such a client still reads. */
+/** How often to check whether such a client still reads, in milliseconds. */
 const LOOK_MS = 1_000;
 
 async function closeSession(session: RuntimeSession | undefined, log: Log): Promise<void> {
@@ -66,7 +67,7 @@ async function closeSession(session: RuntimeSession | undefined, log: Log): Prom
   }
 }
 
-/** @param ended called when everything was read: it ends the gate */
+/** @param ended called when all input was read; it must end the gate */
 function joinInput(input: Readable, gate: Transform, ended: () => void): void {
   input.pipe(gate, { end: false });
   input.once("error", (error) => {
@@ -76,16 +77,16 @@ function joinInput(input: Readable, gate: Transform, ended: () => void): void {
     if (!input.readableEnded) gate.end();
   });
   input.once("end", () => {
-    gate.write("\n"); // the last line may have no end of its own
+    gate.write("\n"); // the last line may lack a line break
     ended();
   });
 }
 
-/** Resolves when every request that was read is answered, or is not to be waited for any longer. */
+/** Resolves when every request that was read is answered, or no longer waited for. */
 async function untilAnswered({ transport, gate, gateway, left }: LastAnswers): Promise<void> {
   const answered = async (): Promise<void> => {
     for (;;) {
-      await new Promise((resolve) => void setImmediate(resolve)); // what the gate holds is passed on
+      await new Promise((resolve) => void setImmediate(resolve)); // lets the gate pass on what it holds
       if (left.aborted) return;
       for (const work of gateway.works) if (work.isAsking) work.cancel("the client has closed its end, and cannot answer");
       if (transport.unanswered > 0) await transport.whenSent;
@@ -110,9 +111,12 @@ interface GateParts {
   readonly send: (message: JSONRPCMessage) => Promise<void>;
 }
 
-/** Refuses lines that are too long and requests that are malformed, each as the request that it is; input without a message ends the connection. */
+/**
+ * Makes the filter of the input. Refuses too long lines and malformed requests, answering each by its id; input without any message closes the
+ * connection.
+ */
 function gateFor({ log, sdk, send }: GateParts): Transform {
-  const refuse = (refusal: JsonObject): void => void send(asMessage(refusal)).catch(() => {}); // gone
+  const refuse = (refusal: JsonObject): void => void send(asMessage(refusal)).catch(() => {}); // the client has disconnected
   const gate = lineGate({
     check: (line) => {
       const { lines, refusals } = checkLine(line, sdk);
@@ -134,7 +138,7 @@ function gateFor({ log, sdk, send }: GateParts): Transform {
   return gate;
 }
 
-/** Once its input has ended a client may still read; when it has taken no answer for a while, nothing more is begun for it. */
+/** Drops waiting requests if a client whose input has ended reads no answer for DRAIN_MS. */
 function endWaiting(transport: ObservedTransport, clock: Clock): void {
   const before = transport.waiting;
   if (before === 0) return;
@@ -144,18 +148,18 @@ function endWaiting(transport: ObservedTransport, clock: Clock): void {
   }, DRAIN_MS);
 }
 
-/** Only a write shows that no client reads any more, as after the end of one that was killed. It is a space, which JSON allows before a message. */
+/** Detects that no client reads any more, as after a kill: only a write shows it. It writes a space, which JSON allows before a message. */
 function endUnread(output: Writable, { transport, gateway, left }: Omit<LastAnswers, "gate">): void {
   const look = (): void => {
     if (left.aborted || transport.unanswered === 0) return;
     if (output.destroyed) return void transport.close();
-    if (output.writableLength === 0) output.write(" "); // an error of it ends the transport
+    if (output.writableLength === 0) output.write(" "); // a write error closes the transport
     endUnread(output, { transport, gateway, left });
   };
   gateway.settings.clock.timer(look, LOOK_MS);
 }
 
-/** See `serveMcpStdio` of `../mcp.ts`. */
+/** Implements `serveMcpStdio` of `../mcp.ts`. */
 // oxlint-disable-next-line max-lines-per-function -- one connection, from its beginning to its end
 export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Promise<McpStdioServer> {
   checkKnownKeys(options, OPTIONS, "serveMcpStdio()");
@@ -174,7 +178,8 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
     passing: listens.passing,
     repeated: (id) => {
       const message = `The request id ${JSON.stringify(id)} is that of a request that is being answered.`;
-      void transport.send(asMessage({ jsonrpc: "2.0", id: null, error: { code: INVALID_REQUEST, message } })).catch(() => undefined); // gone
+      // the client has disconnected
+      void transport.send(asMessage({ jsonrpc: "2.0", id: null, error: { code: INVALID_REQUEST, message } })).catch(() => undefined);
     },
     congested: (isCongested) => void (isCongested ? gate.pause() : gate.resume()),
     closed: () => void end(),
@@ -192,7 +197,7 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
     gateway.close();
     await gateway.stop(DRAIN_MS);
     await closeSession(session, log);
-    await gateway.settled(0); // its client is gone
+    await gateway.settled(0); // 0, since its client has disconnected
     release();
     resolve(isToolError(gate.errored) ? gate.errored : undefined);
   };
@@ -210,13 +215,13 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   };
 }
 
-/** The requests to listen of the one client: to resources, and to tasks. */
+/** The client's listen requests, for resources and tasks. */
 function listensOf(
   { announcer, tasks }: Gateway,
   send: (message: JSONRPCMessage) => Promise<void>,
 ): Pick<Ears, "passing"> & { readonly hear: (message: unknown) => void; readonly end: () => void } {
   const resources = new Listened((uri) => announcer.watch(uri, undefined));
-  const sendAll = (message: JsonObject): void => void send(asMessage(message)).catch(() => undefined); // the client is gone
+  const sendAll = (message: JsonObject): void => void send(asMessage(message)).catch(() => undefined); // the client has disconnected
   const own = tasks === undefined ? undefined : new TaskListens({ tasks, callerId: LOCAL_CALLER.id, send: sendAll });
   return {
     hear: (message) => {
@@ -231,20 +236,20 @@ function listensOf(
   };
 }
 
-/** A message that was made here, for the SDK. */
+/** Types a message made here for the SDK. */
 function asMessage(message: JSONRPCMessage | JsonObject): JSONRPCMessage {
-  return message as JSONRPCMessage; // its type has an index that ours does not name
+  return message as JSONRPCMessage; // the SDK's type has an index signature
 }
 
-/** The longest line that is taken from a client, in bytes: less than what the SDK takes at once. */
+/** Maximum length of a client's line, in bytes; less than the SDK's own limit. */
 const MAX_LINE_BYTES = 8 * 1024 * 1024;
 
 interface LineGateOptions {
-  /** Returns the lines to read in the place of one. */
+  /** Returns the lines to process in place of one. */
   readonly check: (line: string) => readonly string[];
-  /** Called with the beginning and the end of a line that was too long. */
+  /** Called with the beginning and the end of a line that is too long. */
   readonly onLongLine: (edges: string) => void;
-  /** Called when what comes is not a message and has no end. */
+  /** Called when the input is not a message and has no end. */
   readonly onNoise: () => void;
 }
 

@@ -1,4 +1,4 @@
-/** Answers that take long, as event streams: proxies close a connection on which nothing comes, many of them after half a minute or a minute. */
+/** Sends late responses as event streams: many proxies close a connection that is silent for half a minute or a minute. */
 import type { Clock } from "../../core/ports.ts";
 import { KEEP_ALIVE_MS } from "../http/direct.ts";
 import { isEventStream } from "../api/requests/accepts-stream.ts";
@@ -9,9 +9,9 @@ const encoder = new TextEncoder();
 const KEEP_ALIVE = encoder.encode(": keepalive\n\n");
 
 /**
- * The answer where it comes within some seconds; else a stream that is kept alive until it has the same, with the status 200.
+ * Returns the response if it comes within KEEP_ALIVE_MS; otherwise a stream with status 200 that is kept alive until it has the response.
  *
- * @param ask its signal aborts when the client has closed the stream: some servers tell of a client that has gone by that alone
+ * @param ask its signal aborts when the client closes the stream: for some servers that is the only sign that the client has disconnected
  */
 export async function streamWhenLate(ask: (closed: AbortSignal) => Promise<Response>, clock: Clock): Promise<Response> {
   const closed = new AbortController();
@@ -30,7 +30,7 @@ function lateStream(parts: AsyncGenerator<Uint8Array>, closed: AbortController):
       },
       cancel() {
         closed.abort(new DOMException("The stream was closed.", "AbortError"));
-        void parts.return(undefined).catch(() => {}); // when the answer has come, which nothing reads
+        void parts.return(undefined).catch(() => {}); // takes effect when the response has come, which nothing reads
       },
     },
     { highWaterMark: 0 },
@@ -47,7 +47,7 @@ async function* streamed(answer: Promise<Response>, clock: Clock): AsyncGenerato
   if (text !== "") yield encoder.encode(`event: message\ndata: ${text}\n\n`);
 }
 
-/** Undefined where it takes longer. */
+/** The response; undefined if it takes longer than KEEP_ALIVE_MS. */
 async function inTime(answer: Promise<Response>, clock: Clock): Promise<Response | undefined> {
   const { promise: late, resolve } = Promise.withResolvers<undefined>();
   const cancel = clock.timer(() => resolve(undefined), KEEP_ALIVE_MS, { background: true });

@@ -1,4 +1,4 @@
-/** Work that waits in memory for its client to come back: bounded in number and time, found again by a signed state. */
+/** Work that waits in memory for its client to return: limited in number and time, and found again by a signed state. */
 import type { RequestStateCodec, ServerContext } from "@modelcontextprotocol/server";
 import type { Exchange } from "./exchange.ts";
 import type { Settings } from "./options.ts";
@@ -7,12 +7,12 @@ import type { ServerModule } from "./sdk.ts";
 import { INVALID_PARAMS } from "../../engine/mcp/rpc-codes.ts";
 import { ToolError } from "../../core/error.ts";
 
-/** The state of a request, which names the work it belongs to. Signed, not secret. */
+/** The state of a request, which identifies its work. Signed, not secret. */
 interface State {
   readonly id: string;
-  /** Which answer it came with: an older one leads nowhere. */
+  /** The number of the response that it came with: states of earlier responses are invalid. */
   readonly round: number;
-  /** Of the request that began the work: another request cannot take it up. */
+  /** Digest of the request that began the work: other requests cannot resume it. */
   readonly digest: string;
 }
 
@@ -28,7 +28,7 @@ export class Suspensions {
   readonly #settings: Settings;
   readonly #codec: RequestStateCodec<State>;
   readonly #suspended = new Map<string, Suspended>();
-  /** How many questions wait whose request stays open. */
+  /** Number of waiting questions whose request stays open. */
   #open = 0;
 
   constructor(sdk: ServerModule, settings: Settings) {
@@ -47,10 +47,10 @@ export class Suspensions {
   }
 
   /**
-   * Waits for the answer to a question of the older era, whose request stays open: within the same bounds, because a client over HTTP may be gone without
-   * a sign. `ask` is given the signal that ends the wait.
+   * Waits for the answer to a question of the older era, whose request stays open. The same limits apply, because an HTTP client may disconnect
+   * unnoticed. `ask` is called with the signal that ends the wait.
    *
-   * @throws ToolError `timeout` for an answer that does not come in time, `limit_exceeded` where too many wait. By rejecting
+   * @throws ToolError `timeout` if the answer does not come in time, `limit_exceeded` if too many wait; as a rejection
    */
   async whileOpen<T>(signal: AbortSignal, ask: (signal: AbortSignal) => Promise<T>): Promise<T> {
     if (this.full) throw tooManyWait();
@@ -69,17 +69,17 @@ export class Suspensions {
     }
   }
 
-  /** For the SDK: what it says is the state, or it throws. */
+  /** For the SDK: returns the decoded state, or throws. */
   readonly verify = (state: string, context: ServerContext): Promise<unknown> => this.#codec.verify(state, context);
 
-  /** The same request with its state read. @throws the SDK's error for one that is not ours, or too old. By rejecting */
+  /** Returns the context with its state decoded. @throws the SDK's error for a state that is invalid or expired, as a rejection */
   async withVerifiedState(context: ServerContext): Promise<ServerContext> {
     const sent: unknown = context.mcpReq.requestState();
     if (sent === undefined) return context;
     const state = typeof sent === "string" ? await this.#verified(sent, context) : undefined;
     if (state === undefined)
       throw new this.#sdk.ProtocolError(INVALID_PARAMS, "Invalid or expired requestState", { reason: "invalid_request_state" });
-    const requestState = (() => state) as ServerContext["mcpReq"]["requestState"]; // any type that its caller names
+    const requestState = (() => state) as ServerContext["mcpReq"]["requestState"]; // fits any type that its caller names
     return { ...context, mcpReq: { ...context.mcpReq, requestState } };
   }
 
@@ -87,11 +87,11 @@ export class Suspensions {
     try {
       return await this.#codec.verify(sent, context);
     } catch {
-      return undefined; // why is no business of who sent it
+      return undefined; // the client is not told why
     }
   }
 
-  /** Puts work aside; the state leads back to it once. Without a return in time it is cancelled. */
+  /** Suspends work. The returned state resumes it once. Work that is not resumed in time is cancelled. */
   async suspend<T>(exchange: Exchange<T>, digest: string, context: ServerContext): Promise<string> {
     const before = context.mcpReq.requestState();
     const { id, round } = isState(before) ? { id: before.id, round: before.round + 1 } : { id: this.#settings.ids.next("wait"), round: 1 };
@@ -107,7 +107,7 @@ export class Suspensions {
     return this.#codec.mint({ id, round, digest }, context);
   }
 
-  /** The work that a request resumes, once; undefined when there is none, or it is another's. */
+  /** Takes the suspended work of a state, once; undefined if there is none, or it belongs to another request. */
   resume(state: unknown, digest: string): Exchange<unknown> | undefined {
     if (!isState(state)) return undefined;
     const found = this.#suspended.get(state.id);

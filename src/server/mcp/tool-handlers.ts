@@ -1,4 +1,4 @@
-/** `tools/list` and `tools/call`. */
+/** Handlers of `tools/list` and `tools/call`. */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import type { ProgressUpdate } from "../../core/context.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
@@ -42,7 +42,7 @@ export function addToolHandlers(serving: Serving): void {
   handleCalls((request, context) => answerCall(serving, request, context));
 }
 
-/** Answers `tools/call`. @throws an error of the protocol, by throwing or rejecting */
+/** Answers `tools/call`. @throws a protocol error, thrown or as a rejection */
 export function answerCall(serving: CallServing, request: McpRequest, context: ServerContext): CallAnswer | Promise<JsonObject> {
   const { gateway } = serving;
   const { sdk, tools } = gateway;
@@ -79,7 +79,7 @@ async function callTool(asked: Call, { exchange, client }: Work<JsonObject>): Pr
   const { tool, qualifiedName } = asked.tool.registered;
   const options: ExecuteOptions = {
     signal: exchange.signal,
-    concurrent: true, // a client sends several calls at once, and one that waits for a person must not hold up the others
+    concurrent: true, // a client sends several calls at once; one that waits for a person must not block the others
     ask: client.ask,
     ...callerOptions(serving),
     onProgress: progressTo(() => exchange.round, gateway.settings.clock),
@@ -112,19 +112,19 @@ async function callTool(asked: Call, { exchange, client }: Work<JsonObject>): Pr
   return await answerOf(result, answered);
 }
 
-/** The error for a call that was not begun, and for a request that comes now: both may be sent again, to the next server. */
+/** The error for a call that has not begun, and for a request that arrives while stopping: both may be sent again, to the next server. */
 export function stopping(sdk: Shared["sdk"], toolName?: string): Error {
   const why =
     toolName === undefined ? "The server is stopping." : `The server is stopping: ${toolName} was not started, and may be called again.`;
   return new sdk.ProtocolError(INTERNAL_ERROR, why, NOT_STARTED);
 }
 
-/** For the audit. */
+/** Origin of the calls, for the audit. */
 function originOf({ info }: CallServing, context: ServerContext): CallOrigin {
   return { via: "mcp", principal: info.caller.principal?.id, traceparent: traceField(context)("traceparent") };
 }
 
-/** Of `_meta`, which names the trace of the call; else of the HTTP request that brought it. */
+/** Reads trace headers from `_meta` if it names a trace, otherwise from the HTTP request. */
 function traceField({ mcpReq, http }: ServerContext): (name: string) => string | undefined {
   const meta: Readonly<Record<string, unknown>> = mcpReq["_meta"] ?? {};
   if (typeof meta["traceparent"] !== "string") return (name) => http?.req?.headers.get(name) ?? undefined;
@@ -134,14 +134,14 @@ function traceField({ mcpReq, http }: ServerContext): (name: string) => string |
   };
 }
 
-/** The rules hold for the calls that handlers make as well, and handlers know who calls. */
+/** Options from the caller: rules, which also apply to nested calls, and the principal, which handlers can read. */
 function callerOptions({ gateway, info }: CallServing): Pick<ExecuteOptions, "allow" | "data" | "principal"> {
   const { principal } = info.caller;
   const data = principal === undefined ? undefined : { principal };
   return omitUndefined({ allow: visibleTo(gateway.settings, info.caller), data, principal: principal?.id });
 }
 
-/** The tool is talked to while it runs, for which a request that waits has no place. */
+/** The error for a tool that exchanges messages while it runs, which a waiting request cannot do. */
 function needsTasks({ gateway: { sdk }, connection }: CallServing): Error {
   if (connection.era === "modern")
     return new sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } });
@@ -149,8 +149,8 @@ function needsTasks({ gateway: { sdk }, connection }: CallServing): Error {
 }
 
 /**
- * Reports to the token that the client gave with the request that waits now: after a question it is another. Values that do not grow are left out, as the protocol wants it, and so is what comes
- * too often: a client that does not read would have it pile up here.
+ * Reports progress with the token of the request that waits now; after a question it is another one. Values that do not grow are dropped, as the
+ * protocol requires, and so are reports that come too often: they would pile up for a client that does not read.
  */
 function progressTo(roundNow: () => ExchangeRound | undefined, clock: Clock): (update: ProgressUpdate) => void {
   let last: number | undefined;
@@ -174,7 +174,7 @@ function progressTo(roundNow: () => ExchangeRound | undefined, clock: Clock): (u
   };
 }
 
-/** So many reports of a call are passed on as they come; later ones at most once in so many milliseconds. */
+/** Number of reports per call that are sent at once; later ones are sent at most once per REPORT_EVERY_MS. */
 const FREE_REPORTS = 100;
 const REPORT_EVERY_MS = 100;
 

@@ -1,4 +1,4 @@
-/** The tools of a runtime as an MCP client sees them: names that the protocol allows, schemas that it takes. */
+/** The tools of a runtime as an MCP client sees them: with names and schemas that the protocol allows. */
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import { replacedBy, replacesOthers } from "../../registry/program-offer.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
@@ -13,18 +13,18 @@ import type { Settings } from "./options.ts";
 import { pageOf, type Page } from "./page.ts";
 import { VALIDATE_NAME, VALIDATE_TOOL } from "./validate-tool.ts";
 
-/** A tool under the name that clients call it by. */
+/** A tool, and the name that clients call it by. */
 export interface OfferedTool {
   readonly name: string;
   readonly registered: RegisteredTool;
 }
 
-/** The client that a list is for. */
+/** The client that a list is made for. */
 interface Listing {
   readonly era: "legacy" | "modern";
-  /** @default everything is */
+  /** @default every tool is visible */
   readonly visible?: Visibility | undefined;
-  /** Without one, the tools of the runtime itself are left out: they read what was said earlier in a session. */
+  /** Whether calls have a session. Otherwise the runtime's own tools are omitted, because they read earlier parts of a session. */
   readonly hasSession: boolean;
 }
 
@@ -32,7 +32,7 @@ interface Offer {
   readonly version: number;
   readonly tools: readonly OfferedTool[];
   readonly byName: ReadonlyMap<string, OfferedTool>;
-  /** The program that is offered in place of the other tools, where there is one. */
+  /** The program tool that is offered in place of other tools, if there is one. */
   readonly program: OfferedTool | undefined;
 }
 
@@ -47,7 +47,7 @@ export class ToolList {
     this.#settings = settings;
   }
 
-  /** The tool that a client means; undefined for a name that is not listed. */
+  /** Finds the tool that clients call by this name; undefined if it is not listed. */
   find(name: string): OfferedTool | undefined {
     return this.#current().byName.get(name);
   }
@@ -61,12 +61,12 @@ export class ToolList {
     return this.#current().tools.map(({ name }) => name);
   }
 
-  /** The same until tools change. */
+  /** The listed tools; the same array until tools change. */
   get listed(): readonly OfferedTool[] {
     return this.#current().tools;
   }
 
-  /** Undefined for a cursor that is none. Tools whose schemas cannot be used, or not over MCP, are left out of their page. */
+  /** A page of tools; undefined for an invalid cursor. Tools whose schemas cannot be used, or not over MCP, are omitted from their page. */
   page(cursor: string | undefined, { era, visible, hasSession }: Listing): Page<JsonObject> | undefined {
     const { tools: all, program } = this.#current();
     const tools = hasSession || this.#settings.toolsets !== undefined ? all : all.filter(({ registered }) => !isOwn(registered));
@@ -144,26 +144,26 @@ function registeredOf({ registered }: OfferedTool): RegisteredTool {
   return registered;
 }
 
-/** Revision 2025-11-25: each tool says whether its calls can be tasks. What is talked to while it runs can be nothing else. */
+/** Revision 2025-11-25: each tool says whether its calls can be tasks. Calls of tools that exchange messages while they run must be. */
 function withTaskSupport(definition: JsonObject, { registered }: OfferedTool): JsonObject {
   return { ...definition, execution: { taskSupport: registered.tool.mode === "stateful" ? "required" : "optional" } };
 }
 
-/** Overloads differ by their schemas; the runtime finds the one that an input fits, whichever was called. */
+/** The name for clients. Overloads get distinct names; whichever is called, the runtime picks the one that fits the input. */
 function nameOf(registered: RegisteredTool, shared: boolean): string {
   const name = providerName(registered.qualifiedName);
   if (!shared) return name;
   try {
     return `${name}_${registered.fingerprint.slice(0, 16)}`;
   } catch {
-    return `${name}_`; // its schema cannot be hashed: it is disabled
+    return `${name}_`; // a schema that cannot be hashed: the tool is disabled
   }
 }
 
 /**
- * The schema of an input as the protocol wants it, and as clients pass it on to providers that take less; undefined where no object fits.
+ * The input schema as the protocol requires, and in a form that clients can pass on to stricter providers; undefined if no object is valid.
  *
- * It always has `properties`, without which OpenAI refuses a whole request; those that are `true` become `{}`, for older clients.
+ * It always has `properties`, without which OpenAI refuses a whole request; properties that are `true` become `{}`, for older clients.
  */
 function objectSchema(schema: JsonSchema): JsonObject | undefined {
   const written = plainSchema(schema);
@@ -176,7 +176,7 @@ function objectSchema(schema: JsonSchema): JsonObject | undefined {
   return { ...plain, type: "object", properties: Object.fromEntries(own) };
 }
 
-/** As an object: `true` is `{}`. */
+/** Converts a boolean schema to an object: `true` becomes `{}`. */
 function plainSchema(schema: JsonSchema): JsonObject | undefined {
   if (typeof schema === "boolean") return schema ? {} : { not: {} };
   return isJsonObject(schema) ? schema : undefined;

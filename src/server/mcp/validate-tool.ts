@@ -1,4 +1,4 @@
-/** A tool about tools: says whether an input would be taken, without a call. */
+/** A tool that checks an input for another tool without calling it. */
 import { type JsonObject, isJsonObject } from "../../core/base/json.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import { nearNames } from "../../core/base/near-names.ts";
@@ -7,7 +7,7 @@ import type { CallAnswer } from "./call-result.ts";
 
 export const VALIDATE_NAME = "haft_validate_input";
 
-/** As `tools/list` shows it. */
+/** The definition for `tools/list`. */
 export const VALIDATE_TOOL: JsonObject = {
   name: VALIDATE_NAME,
   title: "Check an input",
@@ -28,13 +28,13 @@ export const VALIDATE_TOOL: JsonObject = {
   annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false, title: "Check an input" },
 };
 
-/** The tools that are asked for: those that bear a name, and the names there are. */
+/** Looks up tools: the overloads of a name, and all names. */
 export interface KnownTools {
   overloads(name: string): readonly RegisteredTool[];
   names(): readonly string[];
 }
 
-/** An input is valid when one of the tools of that name takes it; else the errors are those of the first. */
+/** Checks an input: it is valid if any overload accepts it; otherwise the errors of the first overload are returned. */
 export function validateCall(args: JsonObject, known: KnownTools): CallAnswer {
   const { name, input } = args;
   if (typeof name !== "string" || !isJsonObject(input)) return refusal('It takes {"name": "<tool>", "input": {…}}.');

@@ -1,9 +1,9 @@
-/** The tools of one caller, by which it knows of servers as well. */
+/** The tools of one caller, which also determine the servers it may see. */
 import { visibilityOf, type Visibility } from "../../policy/visibility.ts";
 import type { Settings } from "./options.ts";
 import type { Caller } from "./serving.ts";
 
-/** The tools that a caller may see and call; undefined = every tool that is listed. */
+/** The tools that a caller may see and call; undefined for all listed tools. */
 export function visibleTo({ toolsFor }: Settings, { principal }: Caller): Visibility | undefined {
   if (principal === undefined) return undefined;
   const rules = toolsFor?.(principal);

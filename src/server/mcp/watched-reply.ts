@@ -1,4 +1,4 @@
-/** Ends the event stream of a plain call with the credentials of its caller. */
+/** Ends the event stream of a plain call when its caller's credentials end. */
 import type { DirectReply } from "../http/direct.ts";
 
 export class WatchedReply implements DirectReply {
@@ -6,7 +6,7 @@ export class WatchedReply implements DirectReply {
   readonly #watch: () => () => void;
   #unwatch: (() => void) | undefined;
 
-  /** @param watch called once there is a stream; the returned function is called at its end */
+  /** @param watch called when a stream is opened; its return value is called when the stream ends */
   constructor(reply: DirectReply, watch: () => () => void) {
     this.#reply = reply;
     this.#watch = watch;

@@ -26,7 +26,7 @@ export interface ApiTool extends ToolDefinition {
   readonly toolset: string;
   /** The strongest effect of its calls. */
   readonly effect: EffectWord;
-  /** The mode of its effects: `direct`, `background` or `stateful`. */
+  /** How its calls run: `direct`, `background` or `stateful`. */
   readonly mode: "direct" | "background" | "stateful";
 }
 
