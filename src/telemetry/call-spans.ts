@@ -1,4 +1,4 @@
-/** A span for each call, made of the events of its runtime. */
+/** Makes a span for each call from the events of its runtime. */
 import { SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import type { Attributes, Context, Link, Span } from "@opentelemetry/api";
 import type { RuntimeEvent } from "../core/event.ts";
@@ -16,7 +16,7 @@ import { linkTo } from "./span-links.ts";
 import { isMcpTool, mcpAttributes } from "./server-attributes.ts";
 import { activeContext, unharmed } from "./unharmed.ts";
 
-/** The contents of a call that are recorded besides its names and numbers. */
+/** Whether the contents of calls are recorded, besides names and numbers. */
 export interface CallContents {
   readonly recordInputs: boolean;
   readonly recordOutputs: boolean;
@@ -25,7 +25,7 @@ export interface CallContents {
 
 interface OpenCall {
   readonly span: Span;
-  /** In which its handler runs. */
+  /** The context in which the handler runs. */
   readonly context: Context;
   readonly name: string;
   readonly agentName: string | undefined;
@@ -41,9 +41,9 @@ export class CallSpans {
   readonly #contents: CallContents;
   readonly #open = new Map<string, OpenCall>();
   readonly #mcpDurations: McpDurations;
-  /** By the ids of jobs that another process began, the calls that they were there. */
+  /** Links to the calls in the process that began them, by the ids of jobs. */
   readonly #begunBy = new Map<string, Link>();
-  /** Of tools, as they are recorded. */
+  /** Descriptions of tools as they are recorded. */
   readonly #descriptions = new WeakMap<Tool, string>();
 
   constructor(watch: ProviderWatch, registry: Registry, contents: CallContents) {
@@ -58,7 +58,7 @@ export class CallSpans {
     return this.#open.get(callId)?.context;
   }
 
-  /** Of the tool of a call under way, where that is its name. */
+  /** The description of a running call's tool, if the tool has this name. */
   descriptionOf(callId: string, toolName: string): string | undefined {
     const tool = this.#open.get(callId)?.tool;
     return tool?.name === toolName && tool.description !== "" ? this.#descriptionOf(tool) : undefined;
@@ -84,7 +84,7 @@ export class CallSpans {
     unharmed(() => open?.span.addEvent("haft.hand-over").end());
   }
 
-  /** Ends the spans of calls that still run. */
+  /** Ends the spans of running calls. */
   endAll(): void {
     for (const { span } of this.#open.values()) unharmed(() => span.end());
     this.#open.clear();
@@ -106,7 +106,7 @@ export class CallSpans {
       case "job-run":
         return this.#linkTo(event);
       case "call-attempt":
-        if (!this.#open.has(event.callId)) this.#begin({ ...event, call: { name: event.toolName } }); // it began in another process
+        if (!this.#open.has(event.callId)) this.#begin({ ...event, call: { name: event.toolName } }); // the call began in another process
         if (event.attempt > 1) this.#spanOf(event)?.addEvent("haft.attempt", { "haft.attempt": event.attempt });
         return;
       case "call-wait":
@@ -129,7 +129,7 @@ export class CallSpans {
     }
   }
 
-  /** To the call as it was in the process that began it. */
+  /** Links a job to its call in the process that began it. */
   #linkTo({ callId, traceparent }: EventOf<"job-run">): void {
     const link = traceparent === undefined || this.#open.has(callId) ? undefined : linkTo(traceparent);
     if (link !== undefined) this.#begunBy.set(callId, link);
@@ -139,7 +139,7 @@ export class CallSpans {
     return this.#open.get(callId)?.span;
   }
 
-  /** Below the call that made it, else below what its caller was doing. */
+  /** Begins a span, below that of the call that made this one, otherwise below the caller's active span. */
   #begin({
     callId,
     call,
@@ -172,7 +172,7 @@ export class CallSpans {
     if (this.#contents.recordInputs && span.isRecording()) this.#recordInput(span, call.input);
   }
 
-  /** Third-party servers describe tools too, so secrets are struck out of what they say. */
+  /** The description of a tool as it is recorded. Third-party servers write descriptions too, so secrets are redacted. */
   #descriptionOf(tool: Tool): string {
     const known = this.#descriptions.get(tool);
     if (known !== undefined) return known;
@@ -214,7 +214,7 @@ export class CallSpans {
     span.setAttribute(ATTRIBUTES.toolArguments, recordedText(input ?? {}, this.#contents.redact));
   }
 
-  /** Messages of errors quote arguments and results, so they are recorded only where results are. */
+  /** Records the output. Error messages quote arguments and results, so they are recorded only together with results. */
   #recordOutput(span: Span, { error, status, output, content }: ToolResult): void {
     const { recordOutputs, redact } = this.#contents;
     if (isFailure(status) && error !== undefined) {
@@ -244,7 +244,7 @@ export class CallSpans {
     }
   }
 
-  /** A name that no tool has is any text of a model: as the value of an attribute there would be one series for each. */
+  /** Measures the end of a call. A name without a tool is arbitrary text of a model, and would create a new time series for each value. */
   #measureEnd({ callId, result }: EventOf<"call-end">, instruments: Instruments): void {
     const agentName = this.#open.get(callId)?.agentName;
     instruments.toolDuration.record(result.durationMs / 1_000, {
@@ -257,7 +257,7 @@ export class CallSpans {
   }
 }
 
-/** A call that was cancelled, or skipped as its turn was over, has not failed. */
+/** Whether the call has failed. A call that was cancelled, or skipped because its turn ended, has not. */
 function isFailure(status: ToolResult["status"]): boolean {
   return status === "error" || status === "partial";
 }

@@ -40,7 +40,7 @@ export class Instruments {
     this.circuits = meter.createCounter(METRICS.circuits, { description: "Changes of state of circuits.", unit: "{change}" });
   }
 
-  /** Of a reply whose provider told them. */
+  /** Records the tokens of a reply, if the provider reported them. */
   tokens({ inputTokens, outputTokens }: TokenUsage, attributes: Attributes): void {
     if (inputTokens > 0) this.#tokens.record(inputTokens, { ...attributes, [ATTRIBUTES.tokenType]: "input" });
     if (outputTokens > 0) this.#tokens.record(outputTokens, { ...attributes, [ATTRIBUTES.tokenType]: "output" });

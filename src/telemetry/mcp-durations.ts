@@ -1,4 +1,4 @@
-/** How long MCP servers take to answer, each attempt of a call by itself. */
+/** Measures how long MCP servers take to answer, for each attempt of a call. */
 import type { RuntimeEvent } from "../core/event.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Instruments } from "./instruments.ts";
@@ -8,7 +8,7 @@ import { shownName } from "./shown-name.ts";
 
 export class McpDurations {
   readonly #registry: Registry;
-  /** When the attempts of calls that are under way began, by the ids of the calls. */
+  /** Start times of running attempts, by call id. */
   readonly #sentAt = new Map<string, number>();
 
   constructor(registry: Registry) {
@@ -31,7 +31,7 @@ export class McpDurations {
     }
   }
 
-  /** Nothing where no attempt is under way: the call was refused, or waited to be tried again. */
+  /** Measures an attempt. Does nothing if no attempt is running: the call was refused, or was waiting for a retry. */
   #measure(
     { callId, at }: { readonly callId: string; readonly at: number },
     { toolName, errorType }: { readonly toolName: string; readonly errorType: string | undefined },

@@ -1,4 +1,4 @@
-/** Notices when providers are registered. Before that a runtime makes no events for telemetry. */
+/** Detects registered providers. Until one is found, the runtime makes no events for telemetry. */
 import { createNoopMeter, metrics, trace } from "@opentelemetry/api";
 import type { MeterProvider, Tracer, TracerProvider } from "@opentelemetry/api";
 import type { Log } from "../core/ports.ts";
@@ -8,7 +8,7 @@ import { unharmed } from "./unharmed.ts";
 /** The name of the instrumentation scope. */
 const SCOPE = "haft";
 const NOOP_METER = createNoopMeter();
-/** Where every version of the API keeps the providers that were registered with it. */
+/** The global symbol under which every version of the API keeps the registered providers. */
 const REGISTERED = Symbol.for("opentelemetry.js.api.1");
 
 export interface Providers {
@@ -19,16 +19,16 @@ export interface Providers {
 export class ProviderWatch {
   readonly #onFound: () => void;
   readonly #log: Log;
-  /** Undefined while there is no provider of tracers. */
+  /** undefined while there is no tracer provider. */
   tracer: Tracer | undefined;
-  /** Undefined while there is no provider of meters. */
+  /** undefined while there is no meter provider. */
   instruments: Instruments | undefined;
   readonly #looksForTracer: boolean;
   readonly #looksForMeter: boolean;
   #isFound = false;
   #isWarned = false;
 
-  /** @param onFound called once, when there is the first of them */
+  /** @param onFound called once, when the first provider is found */
   constructor({ tracerProvider, meterProvider }: Providers, log: Log, onFound: () => void) {
     this.#onFound = onFound;
     this.#log = log;
@@ -38,7 +38,7 @@ export class ProviderWatch {
     this.#looksForMeter = meterProvider === undefined;
   }
 
-  /** Looks whether providers were registered meanwhile. */
+  /** Checks whether providers were registered meanwhile. */
   look(): this {
     if (this.#looksForTracer) this.tracer ??= unharmed(registeredTracer);
     if (this.#looksForMeter) this.instruments ??= unharmed(registeredInstruments);
@@ -50,7 +50,9 @@ export class ProviderWatch {
     return this;
   }
 
-  /** The API tells its own log of it, which is off unless a program sets one. */
+  /**
+   * Warns that a provider was registered with another version of the API. The API itself logs that only to its own logger, which is off by default.
+   */
   #warnOfAnotherApi(): void {
     const registered: unknown = Reflect.get(globalThis, REGISTERED);
     if (typeof registered !== "object" || registered === null || !("trace" in registered)) return;
@@ -63,7 +65,7 @@ export class ProviderWatch {
   }
 }
 
-/** The provider of the API hands everything on to the one that was registered. */
+/** The tracer of the registered provider; undefined while the API's proxy provider has no delegate. */
 function registeredTracer(): Tracer | undefined {
   const provider: TracerProvider & { readonly getDelegateTracer?: (name: string) => Tracer | undefined } = trace.getTracerProvider();
   return provider.getDelegateTracer === undefined ? provider.getTracer(SCOPE) : provider.getDelegateTracer(SCOPE);

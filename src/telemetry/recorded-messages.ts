@@ -1,4 +1,4 @@
-/** The conversation with a model as attributes: JSON in the shape of the conventions, without secrets and cut to size. */
+/** The conversation with a model as attributes: JSON in the format of the conventions, without secrets and cut to size. */
 import type { Attributes } from "@opentelemetry/api";
 import { parseJson } from "../core/base/parse-json.ts";
 import type { ContentPart } from "../core/content.ts";
@@ -10,11 +10,11 @@ import { ANY_SIZE, MAX_CHARS, recordedSchema, recordedText, shortened } from "./
 import { ATTRIBUTES } from "./semantic-conventions.ts";
 import { shownName } from "./shown-name.ts";
 
-/** In place of a result or a text of the model in a request, where only inputs are recorded. */
+/** Replaces results and texts of the model in a request if only inputs are recorded. */
 const NOT_RECORDED = "[not recorded]";
-/** Texts of a message that alone is too long are not cut further than this. */
+/** Minimum length to which the texts of a message are cut. */
 const MIN_CHARS = 64;
-/** The conventions' words for reasons that Haft calls otherwise. */
+/** The conventions' names for finish reasons that differ from Haft's. */
 const FINISH_WORDS: ReadonlyMap<FinishReason, string> = new Map([
   ["calls", "tool_call"],
   ["content-filter", "content_filter"],
@@ -23,10 +23,10 @@ const FINISH_WORDS: ReadonlyMap<FinishReason, string> = new Map([
 /** One message, or one part of it. @see https://github.com/open-telemetry/semantic-conventions-genai — `gen-ai-input-messages.json` */
 type Recorded = Readonly<Record<string, unknown>>;
 
-/** Makes the texts of messages; the longest has `maxChars`. */
+/** Options for writing a message; no text is longer than `maxChars`. */
 interface Writer extends CallContents {
   readonly maxChars: number;
-  /** Recorded texts of the message, by what they were made of: it is written several times where it is too long. */
+  /** Recorded texts by their source values, because a message that is too long is written several times. */
   readonly recorded: Map<unknown, string>;
 }
 
@@ -34,7 +34,7 @@ export function finishWord(finish: FinishReason): string {
   return FINISH_WORDS.get(finish) ?? finish;
 }
 
-/** Of a request: the newest messages that fit. */
+/** Attributes of a request: the newest messages that fit. */
 export function requestContents({ system, messages, tools = [] }: ModelRequest, contents: CallContents): Attributes {
   if (!contents.recordInputs) return {};
   return {
@@ -48,13 +48,13 @@ export function replyContents(reply: ModelReply, contents: CallContents): Attrib
   return contents.recordOutputs ? { [ATTRIBUTES.outputMessages]: fitting([reply], contents, replyMessage) } : {};
 }
 
-/** Of a run: what it was begun with. */
+/** Attributes of a run: the message that began it. */
 export function runInput(input: SessionMessage | undefined, contents: CallContents): Attributes {
   if (!contents.recordInputs || input === undefined) return {};
   return { [ATTRIBUTES.inputMessages]: fitting([input], contents, sessionMessage) };
 }
 
-/** Of a run: the last text of its model. */
+/** Attributes of a run: the last text of its model. */
 export function runOutput(text: string | undefined, reason: string | undefined, contents: CallContents): Attributes {
   if (!contents.recordOutputs || text === undefined || text === "") return {};
   const finish = reason === undefined || reason === "answered" ? "stop" : reason;
@@ -66,7 +66,9 @@ export function runOutput(text: string | undefined, reason: string | undefined, 
   return { [ATTRIBUTES.outputMessages]: fitting([text], contents, message) };
 }
 
-/** As a JSON array, of the first items those that fit; `isReversed` puts them back into their order. Always well-formed: products read it. */
+/**
+ * Writes the first items that fit as a JSON array; `isReversed` restores their order. The array is always well-formed, since other products read it.
+ */
 function fitting<Item>(
   items: readonly Item[],
   contents: CallContents,
@@ -86,7 +88,7 @@ function fitting<Item>(
   return `[${(isReversed ? written.toReversed() : written).join(",")}]`;
 }
 
-/** Cuts the texts of an item, and leaves out its last parts where it has too many. */
+/** Cuts the texts of an item, and omits its last parts if there are too many. */
 function cutToFit(most: number, write: (maxChars: number) => Recorded): string {
   let maxChars = MAX_CHARS;
   let item: Recorded;
@@ -152,7 +154,7 @@ function replyMessage(reply: ModelReply, writer: Writer): Recorded {
   };
 }
 
-/** Images, sound and files are mentioned only. */
+/** Images, audio and files are only mentioned. */
 function contentParts(parts: readonly ContentPart[], writer: Writer): readonly Recorded[] {
   return parts.map((part) => textPart(partText(part), writer));
 }
@@ -173,7 +175,7 @@ function providerCallPart({ id, name, kind, input }: ProviderCall, writer: Write
   return { type: "server_tool_call", ...(id === undefined ? {} : { id }), name, server_tool_call: call };
 }
 
-/** An object where it is one still, without its secrets and what `redact` strikes out. */
+/** The arguments without secrets and redacted text; an object if they still are valid JSON. */
 function argumentsOf(input: unknown, writer: Writer): { readonly arguments?: unknown } {
   if (!writer.recordInputs || input === undefined) return {};
   const text = plain(input, writer);
@@ -184,7 +186,7 @@ function argumentsOf(input: unknown, writer: Writer): { readonly arguments?: unk
   }
 }
 
-/** A schema that is too long, or of which `redact` makes something else than JSON, is left out. */
+/** The definition of a tool. A schema that is too long, or that is not JSON after `redact`, is omitted. */
 function toolDefinition({ name, description, inputSchema }: ModelTool, writer: Writer): Recorded {
   const definition = { type: "function", name: shownName(name), description: plain(description, writer) };
   try {

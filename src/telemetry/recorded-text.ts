@@ -4,21 +4,21 @@ import { parseJson } from "../core/base/parse-json.ts";
 import { atMost } from "../core/base/short-text.ts";
 import { isSecretName, secretsIn } from "../trust/sensitive-text.ts";
 
-/** Longer texts are cut; collectors refuse attributes that are much longer. */
+/** Maximum length of a text: collectors refuse attributes that are much longer. */
 export const MAX_CHARS = 16_384;
-/** Several times as long, as much of it may be secrets. */
+/** Number of characters examined: several times MAX_CHARS, since many may be secrets. */
 const LOOKED_AT = 4 * MAX_CHARS;
 const MAX_DEPTH = 64;
 const SECRET = "[secret]";
-/** In place of a text in which secrets could not be looked for. */
+/** Replaces a text in which secrets could not be looked for. */
 const NOT_REDACTED = "[not redacted]";
 export const ANY_SIZE = { maxChars: Infinity, maxNodes: Infinity, longIntegers: "string" } as const;
 
 export type RedactText = (text: string) => string;
 
 /**
- * Strikes out secrets by the names of properties and by their form, and then what `redact` strikes out. `redact` is given the whole text; without it
- * a long text is looked at as far as it is kept.
+ * Redacts secrets by property names and by their format, and then applies `redact`, which gets the whole text. Without `redact`, a long text is
+ * examined only as far as it is kept.
  */
 export function recordedText(value: unknown, redact: RedactText | undefined): string {
   const written = (most: number): string => {
@@ -28,19 +28,19 @@ export function recordedText(value: unknown, redact: RedactText | undefined): st
   return struckOut(written, redact);
 }
 
-/** The same for a JSON Schema: a property of it that has the name of a secret says what the secret looks like. */
+/** Like `recordedText`, for a JSON Schema: in a schema, a property with the name of a secret only describes the secret. */
 export function recordedSchema(schema: unknown, redact: RedactText | undefined): string {
   return struckOut(() => JSON.stringify(schema) ?? "", redact);
 }
 
-/** Of a text that was recorded, as much as there is room for. */
+/** Cuts a recorded text to `maxChars`. */
 export function shortened(recorded: string, maxChars: number): string {
-  return atMost(recorded, maxChars).toWellFormed(); // as JSON, half a character is refused by strict readers
+  return atMost(recorded, maxChars).toWellFormed(); // strict JSON readers refuse lone surrogates
 }
 
 /**
- * Where a pattern fails, or a value cannot be read, nothing of it is sent.
- * @param written makes the text, of which at least the first `most` characters are needed
+ * Redacts a text. If a pattern fails, or a value cannot be read, none of it is recorded.
+ * @param written makes the text, or at least its first `most` characters
  */
 function struckOut(written: (most: number) => string, redact: RedactText | undefined): string {
   try {
@@ -61,7 +61,7 @@ function foundAndStruckOut(written: (most: number) => string, redact: RedactText
   return typeof redacted === "string" ? shortened(redacted, MAX_CHARS) : NOT_REDACTED;
 }
 
-/** So much of a text as is looked at. It ends behind a sign that no secret has within, so what is found of it is what is found of the whole. */
+/** The part of a text that is examined. It ends after a character that no secret contains, so the same secrets are found as in the whole text. */
 function startOf(text: string): string {
   if (text.length < LOOKED_AT) return text;
   const start = text.slice(0, LOOKED_AT);
@@ -69,7 +69,7 @@ function startOf(text: string): string {
 }
 
 class NamedSecrets {
-  /** So many characters are still looked at; what follows is left out. */
+  /** Number of characters still to examine; what follows is omitted. */
   #left: number;
 
   constructor(most: number) {
@@ -83,7 +83,7 @@ class NamedSecrets {
     return Array.isArray(value) ? this.#outOfItems(value, depth) : this.#outOfEntries(value, depth);
   }
 
-  /** Many tools answer with JSON as text, and models write arguments so; either may be a string in JSON once more. */
+  /** Redacts JSON within a text: many tools return JSON as text, and models write arguments that way. Either may be a JSON string again. */
   outOfText(text: string, depth: number): string {
     if (!/^\s*(?:[[{]|"\s*\\*[[{"])/u.test(text)) return text;
     try {
@@ -93,7 +93,7 @@ class NamedSecrets {
     }
   }
 
-  /** Of JSON, one value a line. */
+  /** Redacts JSON Lines: one value per line. */
   #outOfLines(text: string, depth: number): string {
     const kept: string[] = [];
     for (const line of text.split("\n")) {
@@ -106,7 +106,7 @@ class NamedSecrets {
   #outOfString(text: string, depth: number): string {
     const before = this.#left;
     const kept = this.outOfText(text, depth);
-    this.#left = before - kept.length; // once, also where it was JSON
+    this.#left = before - kept.length; // counts the text once, also if it was JSON
     return kept;
   }
 

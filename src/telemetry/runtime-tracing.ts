@@ -1,4 +1,4 @@
-/** The traces of one runtime: spans of loops and requests to models, and the way into and out of them. */
+/** The traces of one runtime: spans of runs and model requests, and propagation from and to other processes. */
 import { SpanKind, SpanStatusCode, context, propagation, trace } from "@opentelemetry/api";
 import type { Attributes, Context, Histogram, Link, Span } from "@opentelemetry/api";
 import type { ToolError } from "../core/error.ts";
@@ -48,8 +48,8 @@ export class RuntimeTracing implements Tracing {
     if (this.#watch.tracer === undefined) return undefined;
     const headers: Record<string, string> = {};
     const own = (callId === undefined ? undefined : this.#calls.contextOf(callId)) ?? activeContext();
-    const inject = (): void => unharmed(() => propagation.inject(context.active(), headers)); // also where the manager does it later
-    unharmed(() => context.with(own, inject)); // that of Sentry writes the active one alone
+    const inject = (): void => unharmed(() => propagation.inject(context.active(), headers)); // works also if the context manager runs it later
+    unharmed(() => context.with(own, inject)); // Sentry's propagator injects only the active context
     const sendable = Object.entries(headers).filter(([name, value]) => isSendable(name, value));
     return sendable.length === 0 ? undefined : Object.fromEntries(sendable);
   }
@@ -106,7 +106,7 @@ export class RuntimeTracing implements Tracing {
         work.record(() => ({ [ATTRIBUTES.timeToFirstChunk]: seconds }));
         unharmed(() => this.#watch.instruments?.timeToFirstChunk.record(seconds, common));
       },
-      begunAgain: () => void work.lap(), // the wait was for the first chunk of another attempt
+      begunAgain: () => void work.lap(), // the time until then was spent on the first chunk of an earlier attempt
       continued: () => unharmed(() => this.#watch.instruments?.timePerChunk.record(work.lap(), common)),
       end: (end) => {
         const { instruments } = this.#watch;
@@ -126,7 +126,7 @@ export class RuntimeTracing implements Tracing {
     };
   }
 
-  /** Of an agent that is a tool, as its call is under way. */
+  /** The description of an agent that is called as a tool, while that call is running. */
   #descriptionOf(agentName: string | undefined): Attributes {
     const callId = activeContext().getValue(CALL_ID);
     const description = typeof callId === "string" && agentName !== undefined ? this.#calls.descriptionOf(callId, agentName) : undefined;
@@ -150,7 +150,7 @@ interface Beginning {
   readonly links?: readonly Link[];
 }
 
-/** Its agent is that of the run that is under way. */
+/** The attributes of a request. Its agent is that of the run in progress. */
 function requestAttributes({ maxOutputTokens, temperature, candidates, responseFormat }: ModelRequest): Attributes {
   const agentName = activeContext().getValue(AGENT_NAME);
   return {
@@ -163,10 +163,10 @@ function requestAttributes({ maxOutputTokens, temperature, candidates, responseF
   };
 }
 
-/** A span and how long it takes. */
+/** A span and its duration. */
 class Work {
   readonly span: Span | undefined;
-  /** In which the work is done; undefined while there is no span. */
+  /** The context of the work; undefined if there is no span. */
   readonly context: Context | undefined;
   readonly #clock: Clock;
   readonly #startedAt: number;
@@ -180,26 +180,26 @@ class Work {
     this.context = span === undefined ? undefined : unharmed(() => trace.setSpan(parent, span));
   }
 
-  /** Since it began. */
+  /** Seconds since the beginning. */
   seconds(): number {
     return (this.#clock.now() - this.#startedAt) / 1_000;
   }
 
-  /** Since the lap before. */
+  /** Seconds since the previous lap, or since the beginning. */
   lap(): number {
     const before = this.#lapAt;
     this.#lapAt = this.#clock.now();
     return (this.#lapAt - before) / 1_000;
   }
 
-  /** Records attributes, which are made for spans that are kept only. */
+  /** Records attributes. `attributes` is called only if the span is sampled. */
   record(attributes: () => Attributes): void {
     unharmed(() => {
       if (this.span?.isRecording() === true) this.span.setAttributes(attributes());
     });
   }
 
-  /** Records the code of an error only: its message may quote the conversation. */
+  /** Ends the span. Records only the code of an error: its message may quote the conversation. */
   end(error: ToolError | undefined, duration: Histogram | undefined, attributes: Attributes): void {
     const failed = error === undefined || error.code === "cancelled" ? {} : { [ATTRIBUTES.errorType]: error.code };
     if (Object.keys(failed).length > 0)
@@ -209,7 +209,7 @@ class Work {
   }
 }
 
-/** The context that the fields of a request continue; undefined where it has none, or where the request is in that trace already. */
+/** The context in a request's trace headers; undefined if there is none, or the active span already serves the request. */
 function sentContext(read: (name: string) => string | undefined): Context | undefined {
   if (propagation.fields().every((name) => read(name) === undefined)) return undefined;
   const here = context.active();
@@ -217,17 +217,17 @@ function sentContext(read: (name: string) => string | undefined): Context | unde
   return isServedIn(here, sent) ? undefined : sent;
 }
 
-/** A span with the fields that most SDKs have besides those of the interface. */
+/** A span with fields that most SDKs have but the interface lacks. */
 interface SdkSpan extends Span {
   readonly kind?: SpanKind;
   readonly parentSpanContext?: unknown;
-  /** In place of it in version 1 of the SDK. */
+  /** The field of version 1 of the SDK for `parentSpanContext`. */
   readonly parentSpanId?: unknown;
 }
 
 /**
- * Whether an instrumented server has begun a span for the request already: what it does is below that span, or below the one that a framework such as
- * Express or Fastify has made within. A span at the top of the trace, such as that of a program that is its own server, is none of these.
+ * Whether an instrumented server has already begun a span for the request: the active span is that one, or one that a framework such as Express or
+ * Fastify made within it. A root span, such as that of a program that calls its own server, does not count.
  */
 function isServedIn(here: Context, sent: Context): boolean {
   const span: SdkSpan | undefined = trace.getSpan(here);

@@ -1,6 +1,6 @@
 /**
- * The names of OpenTelemetry's conventions for generative AI that are used here. They are in development and not part of the stable package,
- * so they are written out.
+ * The names of OpenTelemetry's conventions for generative AI that are used here. The conventions are in development and not part of the stable
+ * package, so the names are written out.
  *
  * @see https://github.com/open-telemetry/semantic-conventions-genai/tree/main/docs/gen-ai — as of November 2026, with `mcp.md`
  * @see https://www.npmjs.com/package/@opentelemetry/semantic-conventions — 1.45.0 has the same names as `ATTR_GEN_AI_…`
@@ -44,7 +44,7 @@ export const ATTRIBUTES = {
   serverAddress: "server.address",
   serverPort: "server.port",
   errorType: "error.type",
-  // Ours: what the conventions have no name for.
+  // Haft's own names, for what the conventions do not cover.
   callId: "haft.call.id",
   turnId: "haft.turn.id",
   callStatus: "haft.call.status",
@@ -55,7 +55,7 @@ export const ATTRIBUTES = {
   stopReason: "haft.stop.reason",
 } as const;
 
-/** The values of `gen_ai.operation.name`. */
+/** Values of `gen_ai.operation.name`. */
 export const OPERATIONS = { tool: "execute_tool", model: "chat", agent: "invoke_agent" } as const;
 
 export const METRICS = {
@@ -72,7 +72,7 @@ export const METRICS = {
   circuits: "haft.circuit.changes",
 } as const;
 
-/** Bounds of the histograms, as the conventions give them. */
+/** Bucket boundaries of the histograms, from the conventions. */
 export const BOUNDARIES = {
   seconds: [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92],
   mcpSeconds: [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300],
@@ -80,10 +80,10 @@ export const BOUNDARIES = {
   tokens: [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864],
 };
 
-/** The conventions' word for a value of an attribute with too many. */
+/** The conventions' replacement for attribute values of high cardinality. */
 export const OTHER = "_OTHER";
 
-/** The conventions' words for providers that Haft calls otherwise, and for wire formats, after which `httpModel` names a model. */
+/** The conventions' names for providers that Haft names differently, and for wire formats, which prefix the models of `httpModel`. */
 const PROVIDERS: ReadonlyMap<string, string> = new Map([
   ["openai-chat", "openai"],
   ["openai-responses", "openai"],
@@ -104,7 +104,9 @@ const PROVIDERS: ReadonlyMap<string, string> = new Map([
   ["xai", "x_ai"],
 ]);
 
-/** The provider and the model of a name such as `openai/gpt-5`. Of a variant of a format, `openai-chat:groq/…`, the provider is that of the variant. */
+/**
+ * Splits a name such as `openai/gpt-5` into provider and model. For a variant of a format, `openai-chat:groq/…`, the provider is that of the variant.
+ */
 export function modelNames(name: string): { readonly provider: string; readonly model: string } {
   const slash = name.indexOf("/");
   if (slash < 0) return { provider: OTHER, model: name };

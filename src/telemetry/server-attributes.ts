@@ -1,18 +1,18 @@
-/** The servers that are asked, as attributes: that of a model, and the MCP server of a tool. */
+/** Attributes of servers: the server of a model, and the MCP server of a tool. */
 import type { Attributes } from "@opentelemetry/api";
 import { isJsonObject } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import { ATTRIBUTES } from "./semantic-conventions.ts";
 
-/** Of an address such as `https://api.openai.com`; none where it is none. */
+/** Attributes of an address such as `https://api.openai.com`; none if the address is invalid. */
 export function serverAttributes(url: unknown): Attributes {
   if (typeof url !== "string" || !URL.canParse(url)) return {};
   const { hostname, port, protocol } = new URL(url);
   if (hostname === "") return {};
   const known = protocol === "https:" ? 443 : 80;
   return {
-    [ATTRIBUTES.serverAddress]: hostname.replace(/^\[|\]$/gu, ""), // an IPv6 address has its brackets in an URL only
+    [ATTRIBUTES.serverAddress]: hostname.replace(/^\[|\]$/gu, ""), // an IPv6 address has brackets only in a URL
     [ATTRIBUTES.serverPort]: port === "" ? known : Number(port),
   };
 }
@@ -22,8 +22,8 @@ export function isMcpTool(entry: RegisteredTool | undefined): entry is Registere
 }
 
 /**
- * Of a call that an MCP server answered: the conventions want them on the span of the call, rather than on a second one below it. The id of a session is
- * not among them, as it is what some servers know their client by.
+ * Attributes of a call that an MCP server answered. The conventions want them on the span of the call, rather than on another span below it. The id
+ * of the MCP session is left out, because some servers authenticate their client by it.
  */
 export function mcpAttributes({ metadata }: Tool): Attributes {
   const server = metadata?.["server"];
@@ -37,7 +37,7 @@ export function mcpAttributes({ metadata }: Tool): Attributes {
   };
 }
 
-/** None of a transport that the program has made. */
+/** Network attributes of a transport; none for a transport of the program. */
 function networkAttributes(transport: unknown): Attributes {
   if (transport === "custom") return {};
   if (transport === "stdio") return { [ATTRIBUTES.networkTransport]: "pipe" };

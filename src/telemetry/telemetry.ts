@@ -1,4 +1,4 @@
-/** Traces and metrics of a runtime in the words of OpenTelemetry. @packageDocumentation */
+/** Traces and metrics of a runtime, by the conventions of OpenTelemetry. @packageDocumentation */
 import type { MeterProvider, TracerProvider } from "@opentelemetry/api";
 import { checkRuntime } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
@@ -9,17 +9,20 @@ import { RuntimeTracing } from "./runtime-tracing.ts";
 
 export type { TraceHeaders } from "../core/trace-headers.ts";
 
-/** Options of telemetry: the contents that are recorded, and the providers. */
+/** Options of `telemetry`: which contents to record, and the providers. */
 export interface TelemetryOptions {
-  /** Record the arguments of calls, and what models are sent, without secrets. @default false */
+  /** Record the arguments of calls and the input of models, without secrets. @default false */
   readonly recordInputs?: boolean;
-  /** Record the results of calls with the messages of their errors, and what models answer, without secrets. @default false */
+  /** Record the results and error messages of calls and the output of models, without secrets. @default false */
   readonly recordOutputs?: boolean;
-  /** Strikes more than secrets out of arguments, results, descriptions of tools and each text of a conversation, which it is given as text. @default nothing more */
+  /**
+   * Redacts more than secrets. Called with arguments, results, tool descriptions and each text of a conversation, as text.
+   * @default no further redaction
+   */
   readonly redact?: (text: string) => string;
-  /** @default the one that is registered, now or later */
+  /** @default the registered provider, also if it is registered later */
   readonly tracerProvider?: TracerProvider;
-  /** @default the one that is registered, now or later */
+  /** @default the registered provider, also if it is registered later */
   readonly meterProvider?: MeterProvider;
 }
 
@@ -32,14 +35,14 @@ const OPTIONS: OptionNames<TelemetryOptions> = {
 };
 
 /**
- * Makes spans and metrics of what a runtime does: a span `execute_tool` for each call, `chat` for each request of a loop to its model, and
- * `invoke_agent` for each run of a loop, all under what called them. Calls of a simulation make none.
+ * Makes spans and metrics of a runtime's work: a span `execute_tool` for each call, `chat` for each request of a loop to its model, and
+ * `invoke_agent` for each run of a loop, each below its caller's span. Calls of a simulation make none.
  *
- * Traces go on in the requests that REST, OpenAPI, HTTP and MCP toolsets send, and come in by those that servers of the runtime receive. While no
- * provider is registered, nothing is recorded; calls after one that is registered later are. One that is registered with another version of
- * `@opentelemetry/api` is not seen, and logged as a warning once. The returned function ends it, and the spans of calls that still run.
+ * Traces are propagated in the requests of REST, OpenAPI, HTTP and MCP toolsets, and from the requests that servers of the runtime receive. Until a
+ * provider is registered, nothing is recorded; calls that begin after that are. A provider that is registered with another version of
+ * `@opentelemetry/api` cannot be used; a warning is logged once. The returned function stops recording, and ends the spans of running calls.
  *
- * @throws ToolError `invalid_argument` for an option that does not exist; `duplicate` for a runtime that has telemetry
+ * @throws ToolError `invalid_argument` for an option that does not exist; `duplicate` if the runtime already has telemetry
  * @see https://github.com/open-telemetry/semantic-conventions-genai
  */
 export function telemetry(runtime: Runtime, options: TelemetryOptions = {}): () => void {

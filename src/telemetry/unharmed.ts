@@ -1,7 +1,7 @@
 import { ROOT_CONTEXT, context, diag, type Context } from "@opentelemetry/api";
 import { CALL_ID } from "./context-keys.ts";
 
-/** Does work of the SDK: a provider, a processor or a sampler of the program that throws costs no run its answer. */
+/** Runs code of the SDK: an error of the program's provider, processor or sampler must not fail a call or a run. Returns undefined if it throws. */
 export function unharmed<T>(work: () => T): T | undefined {
   try {
     return work();
@@ -11,27 +11,27 @@ export function unharmed<T>(work: () => T): T | undefined {
   }
 }
 
-/** The logger is the program's too. */
+/** Logs an error. The logger belongs to the program too, and may throw. */
 function report(thrown: unknown): void {
   try {
     diag.error("haft: telemetry threw", thrown);
   } catch {
-    // nothing is left to report it to
+    // there is nothing left to report it to
   }
 }
 
-/** The context of the caller; the empty one where the manager of the program cannot tell, or gives what is no context. */
+/** The caller's context; the root context if the program's context manager throws or returns something else. */
 export function activeContext(): Context {
   return unharmed(readableContext) ?? ROOT_CONTEXT;
 }
 
 function readableContext(): Context {
   const active = context.active();
-  active.getValue(CALL_ID); // throws here, and not where it is used
+  active.getValue(CALL_ID); // throws here, and not at its first use
   return active;
 }
 
-/** Does work once, in a context where the manager of the program can do that. Throws what the work throws, and nothing of the manager's. */
+/** Runs work exactly once, within a context if the program's context manager works. Throws only the errors of the work. */
 export function within<T>(inner: Context | undefined, work: () => T): T {
   if (inner === undefined) return work();
   const outcomes: (() => T)[] = [];
@@ -39,7 +39,7 @@ export function within<T>(inner: Context | undefined, work: () => T): T {
     if (outcomes.length === 0) outcomes.push(outcomeOf(work));
   };
   unharmed(() => context.with(inner, once));
-  once(); // where the manager did not come to it
+  once(); // if the manager did not call it
   const [outcome = work] = outcomes;
   return outcome();
 }

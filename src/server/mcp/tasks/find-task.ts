@@ -1,4 +1,4 @@
-/** Finds a caller's task: in memory, or in the store that an earlier process of the server has left. */
+/** Finds a caller's task in memory, or in the store if an earlier process of the server began it. */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { ToolError } from "../../../core/error.ts";
 import { CallClient } from "../call-client.ts";
@@ -13,7 +13,7 @@ import { taskEnd } from "./task-end.ts";
 import { taskSessionId } from "./task-id.ts";
 import type { TaskPlace } from "./tasks.ts";
 
-/** Undefined where the caller has no such task. @throws ToolError `resource_busy` while another process runs it. By rejecting */
+/** Finds a task; undefined if the caller has no such task. @throws ToolError `resource_busy` while another process runs it, as a rejection */
 export async function findTask(serving: Serving, id: string, context: ServerContext): Promise<ServedTask | undefined> {
   const { gateway, info } = serving;
   return await gateway.tasks?.find(id, info.caller.id, {
@@ -79,7 +79,7 @@ async function takeUp(
   }
 }
 
-/** No request of the client waits for the work. */
+/** A round without a request: no request of the client waits for the work. */
 const NO_ROUND: ExchangeRound = {
   signal: new AbortController().signal,
   answers: new Map(),

@@ -6,7 +6,7 @@ import type { Exchange } from "../exchange.ts";
 
 export type TaskStatus = "working" | "input_required" | "completed" | "failed" | "cancelled";
 
-/** How a task has ended: with the result of `tools/call`, or with an error of the protocol in its place. */
+/** How a task has ended: with the result of `tools/call`, or with a protocol error. */
 export type TaskEnd =
   | { readonly status: "completed" | "cancelled"; readonly result: JsonObject }
   | { readonly status: "failed"; readonly error: TaskError };
@@ -19,20 +19,20 @@ export interface TaskError {
 }
 
 export interface ServedTaskOptions {
-  /** As the client knows it: the same caller may ask for it by this id. */
+  /** The id for the client: only the same caller can find the task by it. */
   readonly id: string;
   readonly clock: Pick<Clock, "wallTime">;
   readonly ttlMs: number | null;
   readonly pollIntervalMs: number;
-  /** Wall-clock milliseconds. @default now */
+  /** In wall-clock milliseconds. @default now */
   readonly createdAt?: number;
-  /** Undefined for one that had ended before it was found again. */
+  /** undefined for a task that had ended before it was found again. */
   readonly exchange?: Exchange<unknown>;
-  /** Asks for its end. */
+  /** Requests the cancellation of the call. */
   readonly cancel?: () => void;
 }
 
-/** @see https://modelcontextprotocol.github.io/ext-tasks/specification/2026-07-28/tasks.html */
+/** A task as the protocol defines it. @see https://modelcontextprotocol.github.io/ext-tasks/specification/2026-07-28/tasks.html */
 export class ServedTask {
   readonly id: string;
   readonly exchange: Exchange<unknown> | undefined;
@@ -58,18 +58,18 @@ export class ServedTask {
     return (this.exchange?.requests.size ?? 0) > 0 ? "input_required" : "working";
   }
 
-  /** How it ended; undefined while it runs. */
+  /** How the task ended; undefined while it runs. */
   get end(): TaskEnd | undefined {
     return this.#end;
   }
 
-  /** Notes how far it is, in words. */
+  /** Sets the status message. */
   say(message: string): void {
     this.#statusMessage = message.slice(0, MAX_MESSAGE_CHARS);
     this.#updatedAt = this.#options.clock.wallTime();
   }
 
-  /** Its questions may have changed: listeners are called where they have. @param at wall-clock milliseconds. @default now */
+  /** Calls the listeners if the status or the questions have changed. @param at wall-clock milliseconds. @default now */
   touch(at?: number): void {
     const situation = this.#situation();
     if (situation === this.#told) return;
@@ -78,31 +78,31 @@ export class ServedTask {
     for (const listener of this.#listeners) listener(this);
   }
 
-  /** Ends it, once. @param at wall-clock milliseconds. @default now */
+  /** Ends the task; ignored if it has ended. @param at wall-clock milliseconds. @default now */
   finish(end: TaskEnd, at?: number): void {
     if (this.#end !== undefined) return;
     this.#end = end;
     this.touch(at);
   }
 
-  /** Asks for its end, which may come otherwise. */
+  /** Requests cancellation; the task may still end otherwise. */
   cancel(): void {
     if (this.#end === undefined) this.#options.cancel?.();
   }
 
-  /** Calls the listener when its status or its questions change. The returned function ends that. */
+  /** Calls the listener when the status or the questions change. Returns a function that stops this. */
   onChange(listener: (task: ServedTask) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** As revision 2026-07-28 says that there is one: without what it has come to. */
+  /** The task without result and questions, for revision 2026-07-28. */
   get facts(): JsonObject {
     const { ttlMs, pollIntervalMs } = this.#options;
     return { ...this.#plainFacts(), ttlMs, pollIntervalMs };
   }
 
-  /** As revision 2026-07-28 shows all of it. */
+  /** The task with its result, error or questions, for revision 2026-07-28. */
   get details(): JsonObject {
     const end = this.#end;
     if (end?.status === "failed") return { ...this.facts, error: omitUndefined({ ...end.error }) };
@@ -113,7 +113,7 @@ export class ServedTask {
     return { ...this.facts, inputRequests };
   }
 
-  /** As revision 2025-11-25 shows it. */
+  /** The task for revision 2025-11-25. */
   get legacyFacts(): JsonObject {
     const { ttlMs, pollIntervalMs } = this.#options;
     return { ...this.#plainFacts(), ttl: ttlMs, pollInterval: pollIntervalMs };

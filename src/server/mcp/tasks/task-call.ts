@@ -1,4 +1,4 @@
-/** Runs a call that becomes a task when it takes long, and follows it from there. */
+/** Runs a call that becomes a task if it takes long, and follows the task until its end. */
 import type { EndedJob, JobStatus } from "../../../core/job-status.ts";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
@@ -21,7 +21,7 @@ export interface TaskParts {
   readonly settings: Pick<Settings, "clock" | "ids" | "log">;
 }
 
-/** The client of a task, and the form in which it gets the end. */
+/** The client of a task, and the conversion of its result for the client. */
 interface TaskSide {
   readonly exchange: Exchange<unknown>;
   readonly client: CallClient;
@@ -32,13 +32,13 @@ export interface TaskCall extends TaskSide {
   readonly place: TaskPlace;
   readonly call: Omit<ToolCall, "id">;
   readonly options: ExecuteOptions;
-  /** The session that it runs in where it is not sent to the background at once. @default one of its own */
+  /** The session to run in, unless the call goes to the background at once. @default a session of its own */
   readonly session: RuntimeSession | undefined;
-  /** Its tool runs in the background, or the client wants a task whatever it takes. */
+  /** Whether the call becomes a task at once: its tool runs in the background, or the client wants a task in any case. */
   readonly atOnce: boolean;
 }
 
-/** The result of a call that ended in time, or the task that it has become. */
+/** Runs a call. Resolves to its result if it ended in time, or to the task that it has become. */
 export async function runTaskCall(parts: TaskParts, taskCall: TaskCall): Promise<ToolResult | ServedTask> {
   const { tasks, runtime, settings } = parts;
   const { place, call, options, exchange, session: given, atOnce } = taskCall;
@@ -64,13 +64,13 @@ export async function runTaskCall(parts: TaskParts, taskCall: TaskCall): Promise
     }
   }
   if (result.status !== "pending") return result;
-  task = begin(parts, { place, callId: result.callId, exchange, createdAt: own?.log[0]?.at }); // as it is found again
+  task = begin(parts, { place, callId: result.callId, exchange, createdAt: own?.log[0]?.at }); // the same time as after a restart
   place.release();
   void follow(parts, { ...taskCall, task, session, own, callId: result.callId });
   return task;
 }
 
-/** Takes up a task that an earlier process has begun, or has ended; undefined where the store has none. */
+/** Restores a task that an earlier process began or ended; undefined if the store does not have it. */
 export async function takeUpTask(
   parts: TaskParts,
   place: Pick<TaskPlace, "id" | "sessionId">,
@@ -120,7 +120,7 @@ function begin({ tasks, runtime, settings }: TaskParts, { place, callId, exchang
   return task;
 }
 
-/** After a restart the same question is another one, which is put again. */
+/** Makes unique keys for the questions of a task: after a restart, a repeated question gets a new key, so the client is asked again. */
 export function taskQuestions(hasBegun: () => boolean): TaskQuestions {
   const mark = newSecret().slice(0, 8);
   let asked = 0;
@@ -130,7 +130,7 @@ export function taskQuestions(hasBegun: () => boolean): TaskQuestions {
 interface Followed extends TaskSide {
   readonly task: ServedTask;
   readonly session: RuntimeSession;
-  /** The session, where it is there for the task alone. */
+  /** The session, if it exists for the task alone. */
   readonly own: RuntimeSession | undefined;
   readonly callId: string;
 }
@@ -147,8 +147,8 @@ async function follow(
     const ended = await runtime.jobs.wait(callId);
     task.finish(hasResult(ended) ? await endOf(ended.result) : lost(), endedAt(session, callId));
   } catch (thrown: unknown) {
-    if (tasks.isClosed) return; // a later server has it
-    if (own !== undefined && ToolError.fromUnknown(thrown).code === "conflict") return tasks.leaveTo(own.id); // another process has it
+    if (tasks.isClosed) return; // a later server continues it
+    if (own !== undefined && ToolError.fromUnknown(thrown).code === "conflict") return tasks.leaveTo(own.id); // another process owns its session
     settings.log.warn(`The end of a task over MCP could not be recorded: ${describeThrown(thrown)}`);
     task.finish(lost());
   } finally {
@@ -158,7 +158,7 @@ async function follow(
   }
 }
 
-/** As the log has it, so that the time stays the same when the task is found again after a restart. */
+/** The end time in the log, so that it stays the same when the task is restored after a restart. */
 function endedAt({ log }: RuntimeSession, callId: string): number | undefined {
   return log.findLast((event) => event.type === "call-end" && event.callId === callId)?.at;
 }
@@ -174,7 +174,7 @@ function lost(): TaskEnd {
   };
 }
 
-/** Puts what a stateful job asks to the client, as a form of one field. */
+/** Sends the questions of a stateful job to the client, as a form with one field. */
 class JobQuestions {
   readonly #runtime: Runtime;
   readonly #client: CallClient;
@@ -189,7 +189,7 @@ class JobQuestions {
     const { id, question } = job;
     if (id !== callId || question === undefined || this.#isOpen) return;
     this.#isOpen = true;
-    void this.#ask(callId, question).catch(() => undefined); // the job is over, or the client is gone
+    void this.#ask(callId, question).catch(() => undefined); // the job has ended, or the client has disconnected
   }
 
   async #ask(callId: string, message: string): Promise<void> {
@@ -204,7 +204,10 @@ class JobQuestions {
 
 const ANSWER = { type: "object", properties: { answer: { type: "string", title: "Answer" } }, required: ["answer"] };
 
-/** Sends a call to the background when its time is up; while the client has a question before it, the time does not count. */
+/**
+ * Moves a call to the background after `taskAfterMs`; checked again later while the client has an unanswered question. Returns a function that stops
+ * this.
+ */
 function promoteLater(
   { tasks, runtime, settings }: TaskParts,
   { session, id, exchange }: { readonly session: RuntimeSession; readonly id: string; readonly exchange: Exchange<unknown> },

@@ -1,4 +1,4 @@
-/** How a task ends, by the result of its call: what a tool did wrong is a result, what the protocol did not allow an error. */
+/** Converts the result of a call to the end of its task: failures of the tool are results, violations of the protocol errors. */
 import { copyJson, isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import type { ToolResult } from "../../../core/result.ts";
 import { answerOf, type AnsweredCall } from "../answer-call.ts";

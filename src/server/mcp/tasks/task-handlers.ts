@@ -1,4 +1,4 @@
-/** The requests about tasks, in the terms of either era. */
+/** Handlers of the requests about tasks, for both eras. */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { isToolError } from "../../../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
@@ -12,14 +12,14 @@ import { TASKS_EXTENSION, hasTasksExtension } from "./task-offer.ts";
 
 const RELATED_TASK = "io.modelcontextprotocol/related-task";
 
-/** Nothing where the server serves no tasks. */
+/** Registers the handlers; none if the server serves no tasks. */
 export function addTaskHandlers(serving: Serving): void {
   if (serving.gateway.tasks === undefined) return;
   if (serving.connection.era === "modern") addModern(serving);
   else addLegacy(serving);
 }
 
-/** Revision 2026-07-28: only for a client that declares the extension with the request. */
+/** Revision 2026-07-28: requires that the client declares the extension in each request. */
 function addModern(serving: Serving): void {
   const { gateway, handleOther } = serving;
   const on = (
@@ -46,7 +46,7 @@ function addModern(serving: Serving): void {
   });
 }
 
-/** Revision 2025-11-25: the result has a request of its own, during which the client is asked what the task wants to know. */
+/** Revision 2025-11-25: the result has its own request, during which the client is asked the task's questions. */
 function addLegacy(serving: Serving): void {
   const { handleOther } = serving;
   handleOther("tasks/get", async (request, context) => (await taskOf(serving, request, context, lookForTask)).legacyFacts);
@@ -69,7 +69,10 @@ async function taskOf(serving: Serving, request: McpRequest, context: ServerCont
   throw new serving.gateway.sdk.ProtocolError(INVALID_PARAMS, "There is no such task, or not any more.");
 }
 
-/** Asks what the task wants to know for as long as it runs. A question that the client does not answer in time stays that of the task, and the wait for the result ends. */
+/**
+ * Waits for the end of a task, and asks its questions meanwhile. A question that is not answered in time stays open, and the wait for the result
+ * ends.
+ */
 async function resultOf(task: ServedTask, { mcpReq }: ServerContext, send: ReturnType<typeof senderTo>): Promise<TaskEnd> {
   const asked = new Set<string>();
   const gone = new AbortController();
@@ -109,7 +112,7 @@ function nextChange(task: ServedTask): Promise<void> {
   return promise;
 }
 
-/** So long is the end of a task waited for whose cancellation was asked for. */
+/** How long to wait for the end of a task after its cancellation was requested, in milliseconds. */
 const CANCEL_WAIT_MS = 1_000;
 
 async function untilEnded(task: ServedTask, signal: AbortSignal): Promise<void> {
@@ -117,6 +120,6 @@ async function untilEnded(task: ServedTask, signal: AbortSignal): Promise<void> 
   try {
     while (task.end === undefined) await untilAborted(nextChange(task), late);
   } catch {
-    // it may end otherwise, or later
+    // the task may end otherwise, or later
   }
 }

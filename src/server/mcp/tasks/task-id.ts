@@ -1,20 +1,20 @@
-/** The ids of tasks, and the session that the task of an id is kept in. */
+/** Ids of tasks, and the ids of the sessions that they run in. */
 import { hash } from "node:crypto";
 import { newSecret } from "../../../net/secret.ts";
 
-/** The sessions of tasks have names that begin so. */
+/** Prefix of the ids of tasks' sessions. */
 export const TASK_SESSION_PREFIX = "mcp-task-";
 
 const ID = /^[\w-]{43}$/u;
 
-/** An id that cannot be guessed. */
+/** Makes an id that cannot be guessed. */
 export function newTaskId(): string {
   return newSecret();
 }
 
 /**
- * The session that a task runs in. It follows from the id and the caller together: another caller that has come to know the id is led to
- * a session that does not exist, as is a guess, and the id cannot be read off the name of a session.
+ * The session that a task runs in. It is derived from the task id and the caller together: for another caller that knows the id, and for a guessed
+ * id, the session does not exist. The task id cannot be derived from the session id.
  */
 export function taskSessionId(taskId: string, callerId: string): string | undefined {
   return ID.test(taskId) ? `${TASK_SESSION_PREFIX}${hash("sha256", `${taskId}\0${callerId}`).slice(0, 40)}` : undefined;

@@ -1,4 +1,4 @@
-/** Notifications of tasks, on the requests to listen that name them (2026-07-28): the SDK's own know nothing of tasks. */
+/** Notifications of tasks on the listen requests that name them (2026-07-28); the SDK does not support them. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import type { ServedTask } from "./served-task.ts";
 import { TASKS_EXTENSION } from "./task-offer.ts";
@@ -7,29 +7,28 @@ import type { Tasks } from "./tasks.ts";
 const SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId";
 const CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
 const ACKNOWLEDGED = "notifications/subscriptions/acknowledged";
-/** Most tasks that one request follows. */
+/** Maximum number of tasks that one request listens to. */
 const MAX_TASKS = 1_000;
 
 export interface TaskListensOptions {
   readonly tasks: Tasks;
   readonly callerId: string;
-  /** Sends a message to the client. */
   readonly send: (message: JsonObject) => void;
 }
 
-/** The requests to listen of one connection. */
+/** The listen requests of one connection. */
 export class TaskListens {
   readonly #options: TaskListensOptions;
-  /** Which tasks a request names that is not acknowledged yet. */
+  /** The tasks that unacknowledged requests name, by request id. */
   readonly #wanted = new Map<JsonValue | undefined, readonly string[]>();
-  /** How to stop, by the id of the request. */
+  /** Functions that stop listening, by request id. */
   readonly #open = new Map<JsonValue | undefined, readonly (() => void)[]>();
 
   constructor(options: TaskListensOptions) {
     this.#options = options;
   }
 
-  /** Takes notice of a message of the client: it may begin to listen, or cease to. */
+  /** Handles a message of the client, which may begin or cancel listening. */
   hear(message: unknown): void {
     if (!isJsonObject(message)) return;
     const { id, method, params } = message;
@@ -38,7 +37,7 @@ export class TaskListens {
     if (ids.length > 0) this.#wanted.set(id, ids);
   }
 
-  /** The message that goes out in place of this one: the acknowledgement names the tasks that are followed, each of which is shown next. */
+  /** Returns the message to send in place of this one: the acknowledgement also names the tasks listened to. The state of each is sent next. */
   passing<T>(message: T): T | JsonObject {
     if (this.#wanted.size === 0 || !isJsonObject(message) || message["method"] !== ACKNOWLEDGED) return message;
     const params = isJsonObject(message["params"]) ? message["params"] : {};
@@ -79,7 +78,7 @@ export class TaskListens {
   }
 }
 
-/** The tasks that a request to listen names, of a client that declares them. */
+/** The ids of the tasks in a listen request; empty unless the client declares the extension. */
 export function listenedTasks(message: unknown): readonly string[] {
   if (!isJsonObject(message) || message["method"] !== "subscriptions/listen" || !isJsonObject(message["params"])) return [];
   const { notifications, _meta: meta } = message["params"];

@@ -1,4 +1,4 @@
-/** Whether a call may be answered with a task: the client must know them, and say so with the request. */
+/** Decides whether a call may be answered with a task: the client must support tasks, and declare that with the request. */
 import type { ServerContext } from "@modelcontextprotocol/server";
 import { isJsonObject } from "../../../core/base/json.ts";
 import type { Tool } from "../../../core/tool.ts";
@@ -12,14 +12,14 @@ const JOBS_TOOLSET = "jobs";
 
 export interface TaskOffer {
   readonly place: TaskPlace;
-  /** It becomes a task before it has run for a while. */
+  /** Whether it becomes a task at once, instead of after a while. */
   readonly atOnce: boolean;
 }
 
-/** How a call is run: as one that may become a task, waited for, or as its tool says. */
+/** How to run a call: as one that may become a task, waiting for its end, or as its tool declares; or refuse it, since it needs tasks. */
 export type TaskChoice = TaskOffer | "wait" | "as-is" | "needs-tasks";
 
-/** Whether the client of 2026-07-28 declares the extension with this request. */
+/** Whether a client of 2026-07-28 declares the extension with this request. */
 export function hasTasksExtension(context: ServerContext, { server, connection }: CallServing): boolean {
   const { extensions } = clientFacts(context, server, connection).capabilities;
   return isJsonObject(extensions) && isJsonObject(extensions[TASKS_EXTENSION]);
@@ -39,7 +39,7 @@ export function chooseTask(
     if (place !== undefined) return { place, atOnce: !isModern || mode !== "direct" };
   }
   if (mode === "direct") return "as-is";
-  // In a session with tools about jobs, a model looks after its jobs itself.
+  // in a session with tools for jobs, the model manages its jobs itself
   const session = info.session();
   if (session !== undefined && gateway.tools.hasToolset(JOBS_TOOLSET)) return "as-is";
   return mode === "stateful" ? "needs-tasks" : "wait";

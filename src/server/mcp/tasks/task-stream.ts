@@ -1,4 +1,4 @@
-/** The event stream of a request to listen that names tasks, over HTTP: the SDK's stream, with what it does not know added. */
+/** The HTTP event stream of a listen request that names tasks: the SDK's stream, with the tasks' notifications added. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
 import { strictJson } from "../../../core/base/strict-json.ts";
@@ -7,19 +7,22 @@ import { TaskListens } from "./task-listens.ts";
 import type { Tasks } from "./tasks.ts";
 
 export interface TaskStreamOptions {
-  /** The request to listen. */
+  /** The listen request. */
   readonly body: JsonValue;
   readonly tasks: Tasks;
   readonly callerId: string;
   readonly clock: Clock;
-  /** Aborts when the client has gone. */
+  /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal;
 }
 
-/** So often an open stream is shown to be alive to what is between it and its client. */
+/** How often a keep-alive comment is sent on an open stream, in milliseconds. */
 const KEEP_ALIVE_MS = 15_000;
 
-/** Where nothing but tasks is listened to, the SDK ends its stream at once: it is held open then until the client or the server ends it. */
+/**
+ * Adds tasks to the SDK's stream. If only tasks are listened to, the SDK ends its stream at once; this one stays open until the client or the server
+ * ends it.
+ */
 export function taskStream(response: Response, options: TaskStreamOptions): Response {
   const { body } = response;
   if (body === null) return response;
@@ -34,7 +37,7 @@ class TaskStream {
   readonly #ends: (() => void)[] = [];
   #stopTimer: () => void = () => undefined;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  /** The last message of the SDK's stream, which ends ours. */
+  /** The last message of the SDK's stream, sent when this stream ends. */
   #last: JsonObject | undefined;
 
   constructor(options: TaskStreamOptions) {
@@ -57,7 +60,7 @@ class TaskStream {
       cancel: () => {
         this.#controller = undefined;
         this.#end();
-        return source.cancel().catch(() => undefined); // it may have ended
+        return source.cancel().catch(() => undefined); // the source may have ended
       },
     });
   }
@@ -71,7 +74,7 @@ class TaskStream {
         for (const frame of frames) this.#pass(frame);
       }
     } catch {
-      this.#end(); // the client has gone
+      this.#end(); // the client has disconnected
     }
   }
 

@@ -1,4 +1,4 @@
-/** The tasks of all clients of a server: each is found by its caller alone, and for as long as it is kept. */
+/** The tasks of all clients of a server. A task can be found only by its caller, and only until it expires. */
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import { untilAborted } from "../../../core/base/until-aborted.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
@@ -11,7 +11,7 @@ import type { ServedTask } from "./served-task.ts";
 import { TASK_SESSION_PREFIX, newTaskId, taskSessionId } from "./task-id.ts";
 import { getOrAdd } from "../../../core/base/get-or-add.ts";
 
-/** Which calls become tasks, and how long they are kept. */
+/** Settings of tasks, with all defaults applied. */
 export interface TaskSettings {
   readonly taskAfterMs: number;
   readonly ttlMs: number;
@@ -26,16 +26,16 @@ export interface TasksOptions {
   readonly log: Log;
 }
 
-/** The place of a task that may begin. */
+/** A reserved place for a task that may begin. */
 export interface TaskPlace {
   readonly id: string;
-  /** The session that it runs in. */
+  /** The id of the session that it runs in. */
   readonly sessionId: string;
-  /** Gives the place back where no task came of it. */
+  /** Frees the place if no task began. */
   readonly release: () => void;
 }
 
-/** Looks where memory has nothing. */
+/** Restores a task that is not in memory. */
 export type TakeUp = (place: Pick<TaskPlace, "id" | "sessionId">) => Promise<ServedTask | undefined>;
 
 const LEAST_SWEEP_MS = 60_000;
@@ -44,11 +44,11 @@ const MOST_SWEEP_MS = 60 * 60_000;
 export class Tasks {
   readonly settings: TaskSettings;
   readonly #options: TasksOptions;
-  /** By the session that each has, or would have. */
+  /** Tasks by the ids of their sessions. */
   readonly #known = new Map<string, ServedTask>();
-  /** Those that are being looked for: a request meanwhile waits for the same. */
+  /** Tasks being restored, so that concurrent requests share one attempt. */
   readonly #looking = new Map<string, Promise<ServedTask | undefined>>();
-  /** How to stop the timers of those that have ended. */
+  /** Functions that stop the expiry timers of ended tasks. */
   readonly #timers = new Map<string, () => void>();
   readonly #closing = new Set<() => void>();
   #held = 0;
@@ -61,7 +61,7 @@ export class Tasks {
     if (options.runtime.store?.outlivesProcess === true) void this.#sweep();
   }
 
-  /** The place of a call that may become a task; undefined while there are as many as there may be. */
+  /** Reserves a place for a call that may become a task; undefined if the maximum number of tasks is reached. */
   reserve(callerId: string): TaskPlace | undefined {
     if (this.#known.size + this.#held >= this.settings.maxTasks) return undefined;
     const id = newTaskId();
@@ -76,7 +76,7 @@ export class Tasks {
     return { id, sessionId, release };
   }
 
-  /** Keeps a task until its time is over. */
+  /** Keeps a task until it expires. */
   add(sessionId: string, task: ServedTask): void {
     this.#known.set(sessionId, task);
     if (task.end !== undefined) return this.#expire(sessionId);
@@ -87,7 +87,7 @@ export class Tasks {
     });
   }
 
-  /** The caller's task of this id; undefined where there is none, which is all that is said of another caller's. By rejecting as `takeUp` */
+  /** The caller's task with this id; undefined if there is none, also if another caller has it. Rejects as `takeUp` does. */
   async find(
     id: string,
     callerId: string,
@@ -101,18 +101,18 @@ export class Tasks {
     return untilAborted(looking, signal);
   }
 
-  /** As `find`, of those in memory. */
+  /** Like `find`, but only in memory. */
   known(id: string, callerId: string): ServedTask | undefined {
     const sessionId = taskSessionId(id, callerId);
     return sessionId === undefined ? undefined : this.#known.get(sessionId);
   }
 
-  /** Its session is that of another process now: what becomes of it is looked for in the store. */
+  /** Forgets a task whose session another process owns now: its state is read from the store. */
   leaveTo(sessionId: string): void {
     this.#known.delete(sessionId);
   }
 
-  /** Keeps nothing of a session but its calls in the audit: its call did not become a task, or the task's time is over. Not waited for. */
+  /** Removes a session but keeps its calls in the audit, because its call became no task, or the task has expired. Does not wait for it. */
   forget(sessionId: string): void {
     const { log } = this.#options;
     this.#forget(sessionId).catch((thrown: unknown) => {
@@ -123,18 +123,18 @@ export class Tasks {
 
   async #forget(sessionId: string): Promise<void> {
     const { store, sessions } = this.#options.runtime;
-    await sessions.get(sessionId)?.close(); // its log is whole then
+    await sessions.get(sessionId)?.close(); // completes its log
     if (store !== undefined) await keepCallsOf(store, { sessionId, via: "mcp" });
     await sessions.forget(sessionId);
   }
 
-  /** Calls the listener when the server stops. The returned function ends that. */
+  /** Calls the listener when the server stops. Returns a function that stops this. */
   whenClosed(listener: () => void): () => void {
     this.#closing.add(listener);
     return () => void this.#closing.delete(listener);
   }
 
-  /** Ends the timers. Tasks that a store has are found again by a later server. */
+  /** Stops the timers. A later server finds stored tasks again. */
   close(): void {
     this.#isClosed = true;
     this.#stopSweep?.();
@@ -144,8 +144,8 @@ export class Tasks {
   }
 
   /**
-   * To be called when no client can ask any more: tasks that wait for a person go on waiting in the store. Where other processes continue jobs, so do they
-   * the tasks that have not ended when their time is over, as the jobs that they are.
+   * Must be called when no client can send requests any more. Hands over tasks that wait for a person, which stay in the store. If other processes
+   * continue jobs, the other tasks get `graceMs` to end, and those left are handed over as the jobs they are.
    */
   async leave(graceMs: number, signal?: AbortSignal): Promise<void> {
     const { runtime, clock } = this.#options;
@@ -167,7 +167,7 @@ export class Tasks {
     return this.#isClosed;
   }
 
-  /** Removes now and then the tasks of earlier processes whose time is over: nothing else ends those that no client asks for. */
+  /** Removes expired tasks of earlier processes from time to time: nothing else removes tasks that no client asks for. */
   async #sweep(): Promise<void> {
     const { runtime, clock, log } = this.#options;
     const { ttlMs } = this.settings;
