@@ -73,10 +73,7 @@ export interface ServerOptions {
    * @default none: the root of a host
    */
   readonly basePath?: string;
-  /**
-   * Other pages that may send requests, besides the server's own: origins such as `https://app.example`, or host names with any port.
-   * @default none
-   */
+  /** Other pages that may send requests, besides the server's own: origins such as `https://app.example`, or hosts with any port. @default none */
   readonly allowedOrigins?: readonly string[];
   /** Origins whose pages may also read the responses, such as `https://app.example`; never `*`. @default none */
   readonly corsOrigins?: readonly string[];

@@ -50,9 +50,7 @@ export class ProviderWatch {
     return this;
   }
 
-  /**
-   * Warns that a provider was registered with another version of the API. The API itself logs that only to its own logger, which is off by default.
-   */
+  /** Warns that a provider is registered with another version of the API, which itself logs that only to a logger that is off by default. */
   #warnOfAnotherApi(): void {
     const registered: unknown = Reflect.get(globalThis, REGISTERED);
     if (typeof registered !== "object" || registered === null || !("trace" in registered)) return;

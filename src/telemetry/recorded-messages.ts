@@ -66,9 +66,7 @@ export function runOutput(text: string | undefined, reason: string | undefined, 
   return { [ATTRIBUTES.outputMessages]: fitting([text], contents, message) };
 }
 
-/**
- * Writes the first items that fit as a JSON array; `isReversed` restores their order. The array is always well-formed, since other products read it.
- */
+/** Writes the first items that fit as a JSON array; `isReversed` restores their order. Always well-formed, since other products read it. */
 function fitting<Item>(
   items: readonly Item[],
   contents: CallContents,

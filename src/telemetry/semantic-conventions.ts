@@ -104,9 +104,7 @@ const PROVIDERS: ReadonlyMap<string, string> = new Map([
   ["xai", "x_ai"],
 ]);
 
-/**
- * Splits a name such as `openai/gpt-5` into provider and model. For a variant of a format, `openai-chat:groq/…`, the provider is that of the variant.
- */
+/** Splits a name such as `openai/gpt-5` into provider and model. For a variant of a format, `openai-chat:groq/…`, the provider is the variant's. */
 export function modelNames(name: string): { readonly provider: string; readonly model: string } {
   const slash = name.indexOf("/");
   if (slash < 0) return { provider: OTHER, model: name };

@@ -15,10 +15,7 @@ export interface TelemetryOptions {
   readonly recordInputs?: boolean;
   /** Record the results and error messages of calls and the output of models, without secrets. @default false */
   readonly recordOutputs?: boolean;
-  /**
-   * Redacts more than secrets. Called with arguments, results, tool descriptions and each text of a conversation, as text.
-   * @default no further redaction
-   */
+  /** Redacts more than secrets. Called with arguments, results, tool descriptions and each text of a conversation. @default no further redaction */
   readonly redact?: (text: string) => string;
   /** @default the registered provider, also if it is registered later */
   readonly tracerProvider?: TracerProvider;

@@ -47,10 +47,7 @@ export async function answerMcp(mcp: HttpGateway, request: Request, services: Se
   }
 }
 
-/**
- * Counts a request against the limits. Its body is not read yet, but a client of 2026-07-28 names the tool in a header.
- * @throws ToolError `rate_limited`
- */
+/** Counts a request whose body is not read yet. A client of 2026-07-28 names the tool in a header too. @throws ToolError `rate_limited` */
 function takeRequest({ headers }: Request, principal: Principal, services: Services): void {
   try {
     services.limits.take(principal.id);

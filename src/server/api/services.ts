@@ -59,10 +59,7 @@ export type RequestOf<Id extends OperationId> = ApiRequest<ParamsOf<Id>, QueryOf
   readonly idempotencyKey: string | undefined;
 };
 
-/**
- * Handles one operation. Returns the JSON of the response, a `WholeAnswer`, or a `Response` such as a stream.
- * @throws ToolError that fails the whole request, as a rejection
- */
+/** Handles one operation. Returns the JSON to respond with, or a whole response. @throws ToolError if the request fails as a whole, as a rejection */
 export type Handler<Id extends OperationId> = (
   request: RequestOf<Id>,
   services: ApiServices,

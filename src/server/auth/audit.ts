@@ -1,7 +1,4 @@
-/**
- * The audit of a store: who called what, when, where and with which outcome. Read from the events of its sessions, calls outside sessions, keys and
- * refusals.
- */
+/** The audit of a store: who called what, when, where and with which outcome. Read from session events, calls outside sessions, keys and refusals. */
 import { MAX_REFUSALS, type AuditedCall, type AuditedCallPlace, type RefusedRequest, type StoredKey } from "../../core/access-store.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { CopiedPart } from "../../core/copied-events.ts";

@@ -2,10 +2,7 @@
 
 import type { RequestHead } from "../http/request-head.ts";
 
-/**
- * Maximum length of the header, equal to that of a request's head: an issuer that puts a user's groups into a token makes tokens of 12,000
- * characters.
- */
+/** Maximum length of the header, as of a whole request head: a token with a user's groups may have 12,000 characters. */
 const MAX_LENGTH = 16_384;
 /** Matches one token and nothing else. */
 const BEARER = /^bearer +([\w.~+/-]+=*) *$/iu;

@@ -53,10 +53,7 @@ export interface Authenticator {
 /** `authenticate` functions that read only the head of a request. */
 const HEAD_ALONE = new WeakSet<object>();
 
-/**
- * Marks the current `authenticate` of an authenticator, or of a prototype, as reading only the head of requests. A replacement or wrapper is not
- * marked.
- */
+/** Marks the `authenticate` that an authenticator or prototype has now as reading only the request head. Replacements and wrappers are not marked. */
 export function byHeadAlone<Asked extends Authenticator>(authenticator: Asked): Asked {
   HEAD_ALONE.add(functionOf(authenticator));
   return authenticator;

@@ -57,10 +57,7 @@ export type Admission =
   | { readonly principal: Principal; readonly denial?: undefined }
   | { readonly denial: Denial; readonly principal?: undefined };
 
-/**
- * Opens the access of a server.
- * @throws ToolError `invalid_argument`; `unavailable` if an issuer needs a package that is not installed; as a rejection
- */
+/** Opens the access of a server. @throws ToolError `invalid_argument`; `unavailable` if an issuer needs a missing package; as a rejection */
 export async function openServerAccess(
   options: ServerAccessOptions,
   ports: { readonly clock: Clock; readonly log: Log },
@@ -138,10 +135,7 @@ export class ServerAccess implements Authenticator {
     return this.#watch.watch(principal, end);
   }
 
-  /**
-   * Finds the sender of a request and checks its scope; records a denial.
-   * @throws ToolError `unavailable` if the credentials cannot be checked now, as a rejection
-   */
+  /** Authenticates a request and checks its scope; records a denial. @throws ToolError `unavailable` if that is not possible now, as a rejection */
   admit(request: Request, { scope, from }: { readonly scope: Scope; readonly from?: string }): Promise<Admission> {
     return this.admitHead(request, { scope, ...omitUndefined({ from }) });
   }
@@ -158,10 +152,7 @@ export class ServerAccess implements Authenticator {
     return { denial };
   }
 
-  /**
-   * Makes a session key from the rights of a principal.
-   * @throws ToolError `unavailable` without a store of keys; as `Keys.delegate`; as a rejection
-   */
+  /** Makes a session key from a principal's rights. @throws ToolError `unavailable` without a store of keys; as `Keys.delegate`; as a rejection */
   delegate(key: DelegatedSessionKey, maker: Principal): Promise<IssuedKey> {
     const claims = maker.claims === undefined ? {} : { claims: this.#rules.usedClaims(maker.claims) };
     return this.#ownKeys().delegate(key, { ...maker, ...claims });

@@ -24,10 +24,7 @@ export interface FileServer extends PortListener {
   readonly pageUrl: string;
 }
 
-/**
- * Serves a file on this machine only.
- * @throws ToolError `unavailable` for an unusable port; HttpError if the dashboard was not built; as a rejection
- */
+/** Serves a file on this machine only. @throws ToolError `unavailable` for an unusable port; HttpError without a built dashboard; as a rejection */
 export async function serveFile(options: FileServerOptions): Promise<FileServer> {
   const { port, ports } = options;
   const page = new DashboardFiles();

@@ -25,8 +25,7 @@ export interface DirectReply {
   /** Writes an event; opens the stream if none is open. */
   event(text: string): void;
   /**
-   * Like `event`, for a notification that the next one replaces: while the client does not read, only the latest is kept. Returns whether it was
-   * written now.
+   * Like `event`, for notifications that replace one another: for a client that does not read, the latest is kept. Returns whether it was written.
    */
   news(text: string): boolean;
   /** Ends the event stream; if none is open, writes a response with this status and no body. */
@@ -53,10 +52,7 @@ export type DirectAnswer<Reply = WholeReply> = (
 export interface DirectHandler<Reply = WholeReply> {
   /** Headers of every response. @default none */
   readonly headers?: Readonly<Record<string, string>>;
-  /**
-   * Returns the function that answers requests with this head; undefined if there is none. The body, if any, has a declared length and is not read
-   * yet.
-   */
+  /** Returns the function for requests with this head; undefined if there is none. The body, if any, has a declared length and is unread. */
   take(head: RequestHead): DirectAnswer<Reply> | undefined;
 }
 
@@ -129,10 +125,7 @@ function readerOf({ headers }: IncomingMessage): HeaderReader {
 
 /** With this many bytes unread, notifications wait until the client has read them all. */
 const MAX_UNREAD_BYTES = 65_536;
-/**
- * How often something is written to a quiet stream or while a response takes long: many intermediaries close connections that are silent for 30 or 60
- * seconds.
- */
+/** Interval of keep-alives on quiet streams and late responses: many intermediaries close connections that are silent for 30 or 60 seconds. */
 export const KEEP_ALIVE_MS = 15_000;
 const EVENT_STREAM = {
   "content-type": "text/event-stream",

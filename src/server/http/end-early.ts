@@ -7,10 +7,7 @@ const SILENT_MS = 1_000;
 /** Maximum number of such intervals in which a client may keep sending an unread body: half a minute. */
 const MAX_LOOKS = 30;
 
-/**
- * Whether a request was received completely, so that its connection can be used again. A body sent with its head arrives one turn after the handler
- * was called.
- */
+/** Whether a request was received completely, so that its connection can be reused. A body sent with its head arrives one turn after it. */
 export async function hasCome(incoming: IncomingMessage): Promise<boolean> {
   if (!incoming.complete) await new Promise((resolve) => setImmediate(resolve));
   return incoming.complete;

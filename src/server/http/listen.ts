@@ -26,10 +26,7 @@ export interface ListenOptions {
   readonly log: Log;
   /** Path that is removed from the targets of requests that begin with it. @default none */
   readonly basePath?: string | undefined;
-  /**
-   * Handlers that are tried first, in order, for requests that have no body or one of a declared length.
-   * @default none: every request goes to the handler
-   */
+  /** Handlers tried first, in order, for requests without a body or with one of a declared length. @default none: all requests go to the handler */
   readonly direct?: readonly DirectHandler[];
   /** How long a client may read nothing of its responses before its connection is closed, in milliseconds. @default 60_000 */
   readonly unreadMs?: number;
@@ -106,10 +103,7 @@ async function listening(server: Server, port: number, host: string): Promise<vo
   });
 }
 
-/**
- * Whether the process may listen: only `node --permission` of versions with `--allow-net` restricts it. `listen` would throw an error that ends the
- * process.
- */
+/** Whether `node --permission` lets the process listen, in versions with `--allow-net`. `listen` would throw an error that ends the process. */
 function mayListen(): boolean {
   return !process.allowedNodeEnvironmentFlags.has("--allow-net") || (process.permission?.has("net") ?? true);
 }

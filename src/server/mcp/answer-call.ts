@@ -37,9 +37,7 @@ export async function answerOf(
   );
 }
 
-/**
- * Whether the caller may read every artifact: an answer can contain an address that the caller made up, and the id does not say who owns the file.
- */
+/** Whether the caller may read every artifact: an answer can contain an address made up by the caller, and the id does not say who owns the file. */
 function mayRead({ principal }: Caller): boolean {
   return principal === undefined || (principal.sessionId === undefined && hasScope(principal, "read"));
 }

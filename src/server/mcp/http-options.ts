@@ -9,10 +9,7 @@ import { SERVER_OPTIONS, checkWhole, type McpServerOptions } from "./options.ts"
 export interface McpHttpOptions extends McpServerOptions {
   /** Host names that requests may be sent to, without ports; an empty array refuses every request. @default names of this machine only */
   readonly allowedHosts?: readonly string[];
-  /**
-   * Other pages that may send requests, besides the server's own: origins such as `https://app.example`, or host names with any port.
-   * @default none
-   */
+  /** Other pages that may send requests, besides the server's own: origins such as `https://app.example`, or hosts with any port. @default none */
   readonly allowedOrigins?: readonly string[];
   /** The token that every request must have: `Authorization: Bearer <token>`. At least 16 characters. @default no token is needed */
   readonly token?: string;
@@ -25,10 +22,7 @@ export interface McpHttpOptions extends McpServerOptions {
   readonly maxBodyBytes?: number;
   /** Maximum number of messages in one request; only the older revision allows several. @default 16 */
   readonly maxBatch?: number;
-  /**
-   * Maximum number of sessions of clients of the older revision. A new session beyond it ends the one idle longest, of the caller with the most.
-   * @default 1_000
-   */
+  /** Maximum number of older clients' sessions. A new one beyond it ends the one idle longest, of the caller with the most. @default 1_000 */
   readonly maxSessions?: number;
   /** How long a session may be idle, in milliseconds. @default 1_800_000 */
   readonly sessionIdleMs?: number;

@@ -16,9 +16,7 @@ const SESSION_NOT_FOUND = -32_001;
 interface ClientSession {
   readonly transport: SessionTransport;
   readonly close: () => Promise<void>;
-  /**
-   * The caller that owns the session, with the principal of its latest request: rules apply to the claims of the current token, not an earlier one.
-   */
+  /** The session's caller, with the principal of its latest request: rules apply to the claims of the current token, not of an earlier one. */
   readonly caller: { -readonly [Name in keyof Caller]: Caller[Name] };
   /** Ids of the requests in progress. */
   readonly requests: ReadonlySet<RequestId>;

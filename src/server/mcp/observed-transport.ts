@@ -28,10 +28,7 @@ const MAX_OPEN_REQUESTS = 1_024;
 const MAX_OPEN_UNREAD = 128;
 /** Further requests also wait while this many bytes of answers are unread. */
 const MAX_UNREAD_BYTES = 8 * 1024 * 1024;
-/**
- * Maximum number of waiting requests, or their characters, before reading stops. Reading continues until then since a cancellation may follow, which
- * overtakes them.
- */
+/** Maximum number of waiting requests, or their characters, before reading stops. A cancellation that is read meanwhile overtakes them. */
 const MAX_WAITING = 1_024;
 const MAX_WAITING_CHARS = 8 * 1024 * 1024;
 

@@ -19,10 +19,7 @@ const NEWS: ReadonlySet<JsonValue | undefined> = new Set([
   "notifications/resources/updated",
 ]);
 
-/**
- * Returns the response without lone surrogates. In a stream, unread notifications are bounded; responses and requests are all kept.
- * @param hides drops a frame
- */
+/** Removes lone surrogates from a response. In a stream, bounds unread notifications, but no responses or requests. @param hides drops a frame */
 export async function sentAnswer(response: Response, hides?: (frame: string) => boolean): Promise<Response> {
   const { body, headers } = response;
   const type = headers.get("content-type") ?? "";

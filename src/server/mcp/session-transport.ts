@@ -88,10 +88,7 @@ export function sessionTransport(Base: TransportClass, options: Options): Sessio
       this.#end(id, false);
     }
 
-    /**
-     * Ends a request, and the stream if all its requests have ended. The empty answers sent after that reach no client, and make the SDK forget the
-     * requests.
-     */
+    /** Ends a request, and the stream with the last one. An empty answer sent after that reaches no client, and makes the SDK forget the request. */
     #end(id: RequestId, isAnswered: boolean): void {
       const unanswered = this.#groups.end(id, isAnswered);
       for (const id of unanswered) this.closeSSEStream(id);

@@ -111,10 +111,7 @@ interface GateParts {
   readonly send: (message: JSONRPCMessage) => Promise<void>;
 }
 
-/**
- * Makes the filter of the input. Refuses too long lines and malformed requests, answering each by its id; input without any message closes the
- * connection.
- */
+/** Filters the input. Refuses too long lines and malformed requests by their ids; input without any message closes the connection. */
 function gateFor({ log, sdk, send }: GateParts): Transform {
   const refuse = (refusal: JsonObject): void => void send(asMessage(refusal)).catch(() => {}); // the client has disconnected
   const gate = lineGate({

@@ -24,10 +24,7 @@ export interface WorkerOptions {
   readonly concurrency?: number;
   /** Ids of sessions that the worker does not take, such as those of agents that the program runs. @default none */
   readonly except?: readonly string[];
-  /**
-   * How often to look for sessions whose process has ended, in milliseconds; up to four times as long while all of them are queued. Integer ≥ 100.
-   * @default 2_000
-   */
+  /** Milliseconds between looks for sessions whose process has ended; up to 4 times as many while all are queued. Integer ≥ 100. @default 2_000 */
   readonly lookMs?: number;
   /** How long `stop` lets running jobs end before it hands them over, in milliseconds. @default 10_000 */
   readonly graceMs?: number;
@@ -208,10 +205,7 @@ export class StoreWorker implements HaftWorker {
     stopLooking();
   }
 
-  /**
-   * Hands over sessions in which all calls wait for a person, since waiting does not help: now, and soon after a call ended or asked. Returns a stop
-   * function.
-   */
+  /** Hands over sessions in which all calls wait for a person, now and soon after a call ended or asked. Returns a function that stops this. */
   #leaveWaiting(): () => void {
     const look = onceSoon(() => {
       for (const [id, { asks }] of waitingSessions(this.#runtime)) if (asks) this.#leaves.get(id)?.abort();

@@ -54,9 +54,7 @@ export class LackingTools {
     return isLacking ? "a job of a tool that is not here" : undefined;
   }
 
-  /**
-   * Toolsets that differ in another living process: while versions are replaced, some processes have tools that others lack. Read once per `lookMs`.
-   */
+  /** Toolsets that differ in another living process: while versions are replaced, one process has tools that others lack. Read once per `lookMs`. */
   #differingToolsets(): Promise<ReadonlySet<string>> {
     const { clock, lookMs } = this.#options;
     const now = clock.now();

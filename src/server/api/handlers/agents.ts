@@ -95,9 +95,7 @@ function shownAgent(name: string, agent: Agent): AnswerOf<"getAgent"> {
   return { name, state, sessionId: session.id, waiting: agent.pending().length + session.awaitingApproval };
 }
 
-/**
- * @throws ToolError `not_found`, also for an agent that a session key may not see; `unavailable` for an agent that is expected but not running yet
- */
+/** @throws ToolError `not_found`, also for an agent that a session key may not see; `unavailable` for an expected agent that is not running yet */
 function agentOf({ agents, expectedAgents }: ApiServices, name: string, own: string | undefined): Agent {
   const agent = agents.get(name);
   if (agent !== undefined && (own ?? agent.session.id) === agent.session.id) return agent;

@@ -1,7 +1,4 @@
-/**
- * Metrics in the text format of Prometheus. Labels come from code alone, so that clients cannot increase their number.
- * @see https://prometheus.io/docs/instrumenting/exposition_formats/
- */
+/** Metrics for Prometheus. Labels come from code alone, to bound their number. @see https://prometheus.io/docs/instrumenting/exposition_formats/ */
 import type { OperationId } from "../../api.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { Limits } from "../requests/limits.ts";

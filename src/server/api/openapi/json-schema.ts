@@ -29,9 +29,7 @@ export function text<const More extends object>(description: string, more: More 
   return { type: "string", description, ...more } as const;
 }
 
-/**
- * Maximum time that a response is delayed, in milliseconds. Node's `fetch`, which clients and servers use, fails after 300 s without a response head.
- */
+/** Maximum delay of a response, in milliseconds. Node's `fetch`, which clients and servers use, fails after 300 s without a response head. */
 export const MAX_WAIT_MS = 240_000;
 
 export function integer<const More extends object>(description: string, minimum: number, maximum: number, more: More = {} as More) {

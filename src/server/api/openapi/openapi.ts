@@ -1,7 +1,4 @@
-/**
- * Makes the OpenAPI 3.1 document from the table of routes; its schemas are JSON Schema 2020-12, unchanged.
- * @see https://spec.openapis.org/oas/v3.1.1
- */
+/** Makes the OpenAPI 3.1 document from the table of routes; its JSON Schemas (2020-12) are unchanged. @see https://spec.openapis.org/oas/v3.1.1 */
 import { API, OPERATION_IDS } from "../../api.ts";
 import { PROBLEM_TYPE } from "../../http/problem.ts";
 import { COMPONENTS } from "./components.ts";

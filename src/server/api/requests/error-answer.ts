@@ -33,10 +33,7 @@ export function errorAnswer(thrown: unknown, { log, ids }: { readonly log: Log; 
   return problemAnswer(problemOf({ ...shown, message }, { status }), headers);
 }
 
-/**
- * The HTTP status of an error. A session with events of a newer version is 503, as the request is valid: a process of that version can open the
- * session.
- */
+/** The HTTP status of an error. A session with events of a newer version gives 503, since a process of that version can open it. */
 function statusOf({ code, retryable }: ToolError): number {
   if (code === "corrupt_record" && retryable) return ERROR_CODES.unavailable.http;
   return STATUS[code] ?? ERROR_CODES[code].http;

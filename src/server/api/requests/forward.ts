@@ -146,10 +146,7 @@ export interface SendOptions {
   readonly timeoutMs?: number;
 }
 
-/**
- * Sends a request to another process unchanged, and waits for the head of the response while that process is alive.
- * @throws ToolError `unavailable`, as a rejection
- */
+/** Forwards a request unchanged, and waits for the response head while the other process is alive. @throws ToolError `unavailable`, as a rejection */
 async function send(
   sent: SentRequest,
   { process, what, body: read, timeoutMs }: SendOptions,

@@ -76,7 +76,7 @@ export class KeyedAnswers {
   }
 
   /**
-   * Answers a request, running `work` at most once per key.
+   * Answers a request with the answer that is kept under its key, or by `work`.
    * @param work gets the scoped key; undefined without a key.
    * @throws ToolError `conflict`, `invalid_argument`; as the work
    */

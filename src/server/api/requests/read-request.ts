@@ -119,10 +119,7 @@ async function readText(request: SentRequest, maxBodyBytes: number): Promise<str
   return text;
 }
 
-/**
- * Checks the media type. Other charsets are refused, since another reader could decode the body differently; HTML forms cannot send these types.
- * @throws HttpError 415
- */
+/** Requires the media type in UTF-8: another reader could decode other charsets differently. HTML forms cannot send it. @throws HttpError 415 */
 function checkType({ headers }: RequestHead, wanted: string): void {
   const [type = "", ...parameters] = (headers.get("content-type") ?? "")
     .toLowerCase()

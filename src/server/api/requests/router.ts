@@ -167,9 +167,7 @@ async function principalOf(id: OperationId, request: SentRequest, services: ApiS
   return principal;
 }
 
-/**
- * Whether the accepted credentials are still valid. The request is not authenticated again, since some credentials are valid for one request only.
- */
+/** Whether the accepted credentials are still valid. Does not authenticate again, since some credentials are valid for one request only. */
 async function holds(principal: Principal, { access, clock }: ApiServices): Promise<boolean> {
   return (principal.expiresAt ?? Infinity) > clock.wallTime() && (await access.isValid(principal));
 }

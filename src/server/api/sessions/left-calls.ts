@@ -36,10 +36,7 @@ export class LeftCalls {
     }
   }
 
-  /**
-   * Replaces the error of a request whose session was released with running calls by one that lists the calls.
-   * @param isKeyed the request may be sent again
-   */
+  /** Replaces the error of a request whose session was released by one that lists the calls. @param isKeyed the request may be sent again */
   errorOf(id: string, thrown: unknown, isKeyed: boolean): unknown {
     const calls = ToolError.fromUnknown(thrown).code === "conflict" ? this.#calls.get(id) : undefined;
     return calls === undefined ? thrown : leftOpen(id, { calls, isKeyed });

@@ -11,9 +11,7 @@ export function ownPrefixOf(id: string | undefined): string | undefined {
   return [OWN_SESSION_PREFIX, TASK_SESSION_PREFIX].find((prefix) => id?.startsWith(prefix) === true);
 }
 
-/**
- * @throws ToolError `invalid_argument` for an id with a prefix of the server, or one that cannot be in a URL: clients resolve `.` and `..` in paths
- */
+/** @throws ToolError `invalid_argument` for an id with a prefix of the server, or one that URLs cannot contain: clients resolve `.` and `..` */
 export function checkNewId(id: string | undefined): void {
   if (id === "." || id === ".." || id?.isWellFormed() === false)
     throw new ToolError("invalid_argument", `The session id ${JSON.stringify(id)} cannot be part of an address.`, {

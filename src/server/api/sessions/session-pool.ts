@@ -254,10 +254,7 @@ export class SessionPool {
     await offered?.offer([id]);
   }
 
-  /**
-   * Releases unused sessions now, and soon after calls ended or asked, when nothing else may be running in theirs. Looks at all sessions, once for
-   * several changes.
-   */
+  /** Releases unused sessions now, and soon after each call that ended or asked, which may have left its session unused. Checks all sessions. */
   #leaveUnused(): void {
     const { runtime } = this.#options;
     this.#closeIdle(0, { most: this.#held.size });
@@ -374,10 +371,7 @@ export class SessionPool {
     }
   }
 
-  /**
-   * Limits the sessions of requests without a store, where an unfinished request is remembered by its session alone.
-   * @throws ToolError `unavailable`
-   */
+  /** Limits the sessions of requests without a store, where only its session remembers an unfinished request. @throws ToolError `unavailable` */
   #checkOwnRoom(): void {
     const { maxOpenSessions } = this.#options.settings;
     const own = [...this.#held.keys()].filter((id) => id.startsWith(OWN_SESSION_PREFIX));

@@ -26,10 +26,7 @@ export function waitingSessions({ underWay }: Pick<Runtime, "underWay">): Readon
   );
 }
 
-/**
- * Begins to hand over a session in which a call waits for a person; first cancels its other calls, except jobs that other processes continue.
- * undefined if none waits.
- */
+/** Begins to hand over a session if a call waits for a person; first cancels its calls outside jobs of other processes. undefined if none waits. */
 export async function leaveWaiting(runtime: Runtime, id: string, reason: string): Promise<{ readonly left: Promise<unknown> } | undefined> {
   const leavesJobs = runtime.store?.queue !== undefined;
   for (;;) {

@@ -204,10 +204,7 @@ class JobQuestions {
 
 const ANSWER = { type: "object", properties: { answer: { type: "string", title: "Answer" } }, required: ["answer"] };
 
-/**
- * Moves a call to the background after `taskAfterMs`; checked again later while the client has an unanswered question. Returns a function that stops
- * this.
- */
+/** Moves a call to the background after `taskAfterMs`, or later while the client has an unanswered question. Returns a function that stops this. */
 function promoteLater(
   { tasks, runtime, settings }: TaskParts,
   { session, id, exchange }: { readonly session: RuntimeSession; readonly id: string; readonly exchange: Exchange<unknown> },

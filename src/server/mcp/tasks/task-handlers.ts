@@ -69,10 +69,7 @@ async function taskOf(serving: Serving, request: McpRequest, context: ServerCont
   throw new serving.gateway.sdk.ProtocolError(INVALID_PARAMS, "There is no such task, or not any more.");
 }
 
-/**
- * Waits for the end of a task, and asks its questions meanwhile. A question that is not answered in time stays open, and the wait for the result
- * ends.
- */
+/** Waits for the end of a task, and asks its questions meanwhile. A question that is not answered in time stays open, and ends the wait. */
 async function resultOf(task: ServedTask, { mcpReq }: ServerContext, send: ReturnType<typeof senderTo>): Promise<TaskEnd> {
   const asked = new Set<string>();
   const gone = new AbortController();

@@ -19,10 +19,7 @@ export interface TaskStreamOptions {
 /** How often a keep-alive comment is sent on an open stream, in milliseconds. */
 const KEEP_ALIVE_MS = 15_000;
 
-/**
- * Adds tasks to the SDK's stream. If only tasks are listened to, the SDK ends its stream at once; this one stays open until the client or the server
- * ends it.
- */
+/** Adds tasks to the SDK's stream. If only tasks are listened to, the SDK ends its stream at once; this one stays open. */
 export function taskStream(response: Response, options: TaskStreamOptions): Response {
   const { body } = response;
   if (body === null) return response;
