@@ -29,6 +29,7 @@ export const API = {
   ...serverRoutes,
 } as const;
 
+/** The id of an operation, such as `execute`. */
 export type OperationId = keyof typeof API;
 
 /** Ids of all operations, in the order of the OpenAPI document. */

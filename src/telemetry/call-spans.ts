@@ -84,7 +84,6 @@ export class CallSpans {
     unharmed(() => open?.span.addEvent("haft.hand-over").end());
   }
 
-  /** Ends the spans of running calls. */
   endAll(): void {
     for (const { span } of this.#open.values()) unharmed(() => span.end());
     this.#open.clear();

@@ -192,7 +192,7 @@ class Work {
     return (this.#lapAt - before) / 1_000;
   }
 
-  /** Records attributes. `attributes` is called only if the span is sampled. */
+  /** Records attributes. `attributes` is called only if the span is recording. */
   record(attributes: () => Attributes): void {
     unharmed(() => {
       if (this.span?.isRecording() === true) this.span.setAttributes(attributes());

@@ -19,7 +19,6 @@ import type { SessionTitles } from "./sessions/session-titles.ts";
 import type { Submissions } from "./handlers/submissions.ts";
 import type { WorkUnderWay } from "./work-under-way.ts";
 
-/** The parts of one server. */
 export interface ApiServices {
   /** Path prefix of this server's addresses; empty at the root. */
   readonly basePath: string;
@@ -53,7 +52,6 @@ export interface ApiServices {
   readonly calls: CallLog | undefined;
 }
 
-/** A request of one operation. */
 export type RequestOf<Id extends OperationId> = ApiRequest<ParamsOf<Id>, QueryOf<Id>, BodyOf<Id>> & {
   /** The `Idempotency-Key`, scoped by principal and route; undefined if there is none. */
   readonly idempotencyKey: string | undefined;
@@ -65,5 +63,4 @@ export type Handler<Id extends OperationId> = (
   services: ApiServices,
 ) => Promise<AnswerOf<Id> | WholeAnswer | Response> | AnswerOf<Id> | WholeAnswer | Response;
 
-/** The handlers of some operations. */
 export type Handlers<Ids extends OperationId = OperationId> = { readonly [Id in Ids]: Handler<Id> };

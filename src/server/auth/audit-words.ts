@@ -1,7 +1,6 @@
-/** The words of the audit, for the API and its clients. */
+/** Outcomes and types of audit entries, for the API and its clients. */
 import type { AuditedCall } from "../../core/access-store.ts";
 
-/** Outcomes of calls in the audit. */
 export const AUDIT_OUTCOMES = Object.freeze([
   "ok",
   "partial",
@@ -11,7 +10,6 @@ export const AUDIT_OUTCOMES = Object.freeze([
   "open",
 ] as const satisfies readonly AuditedCall["outcome"][]);
 
-/** Types of audit entries. */
 export const AUDIT_TYPES = Object.freeze([
   "call",
   "approval-ask",

@@ -9,10 +9,8 @@ import type { ToolResult } from "../../core/result.ts";
 import { throttledLog } from "../../core/throttled-log.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 
-/** Where calls come from. */
 export interface CallOrigin {
   readonly via: AuditedCall["via"];
-  /** The id of the principal that made the request. */
   readonly principal?: string | undefined;
   /** The trace header of the request. */
   readonly traceparent?: string | null | undefined;
@@ -68,7 +66,6 @@ export class CallLog {
     return ORIGIN.run({ ...origin, log: this }, work);
   }
 
-  /** Runs a simulation and records its calls. */
   async simulated<T extends { readonly results: readonly ToolResult[] }>(
     { sessionId, ...origin }: CallOrigin & { readonly sessionId?: string },
     work: () => Promise<T>,

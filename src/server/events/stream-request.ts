@@ -4,10 +4,8 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { StreamFilter } from "./event-hub.ts";
 
 const KNOWN: ReadonlySet<string> = new Set(["after", "types", "tool", "session", "principal", "status"]);
-/** Maximum length of a cursor. */
 const MAX_CURSOR_CHARS = 128;
 
-/** A parsed request for a stream. */
 export interface StreamRequest {
   readonly filter: StreamFilter;
   readonly after?: string;

@@ -23,7 +23,6 @@ export class BodyPace {
     this.#arm(late);
   }
 
-  /** Counts received bytes. */
   came(bytes: number): void {
     const now = this.#clock.now();
     this.#leftMs = Math.min(MOST_MS, this.#leftMs - (now - this.#since) + bytes / LEAST_BYTES_PER_MS);

@@ -108,7 +108,7 @@ function platformRequest(incoming: IncomingMessage, { signal, clock, text }: Req
   return new Request(target, { method, headers, signal, body, duplex: "half" });
 }
 
-/** In bytes. */
+/** Maximum size of a body that is read in one chunk, in bytes. */
 const MAX_SMALL_BODY = 65_536;
 
 /** The body in one chunk, read when it is first pulled: adapting a stream would cost more than the body. */

@@ -54,7 +54,6 @@ export function problemOf(error: ErrorInfo, { status, callId }: ProblemOptions =
   };
 }
 
-/** Makes the response for a problem. */
 export function problemAnswer(problem: Problem, headers: Readonly<Record<string, string>> = {}): WholeAnswer {
   return new WholeAnswer(
     problem.status,

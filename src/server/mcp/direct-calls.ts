@@ -60,7 +60,6 @@ export class DirectCalls {
     return true;
   }
 
-  /** Cancels the running calls. */
   close(): void {
     for (const [request, reply] of this.#running) {
       request.cancel();

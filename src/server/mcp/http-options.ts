@@ -22,7 +22,7 @@ export interface McpHttpOptions extends McpServerOptions {
   readonly maxBodyBytes?: number;
   /** Maximum number of messages in one request; only the older revision allows several. @default 16 */
   readonly maxBatch?: number;
-  /** Maximum number of older clients' sessions. A new one beyond it ends the one idle longest, of the caller with the most. @default 1_000 */
+  /** Maximum sessions of clients of the older revision. A new one ends the one idle longest, of the caller with the most. @default 1_000 */
   readonly maxSessions?: number;
   /** How long a session may be idle, in milliseconds. @default 1_800_000 */
   readonly sessionIdleMs?: number;

@@ -18,7 +18,6 @@ interface ClientSession {
   readonly close: () => Promise<void>;
   /** The session's caller, with the principal of its latest request: rules apply to the claims of the current token, not of an earlier one. */
   readonly caller: { -readonly [Name in keyof Caller]: Caller[Name] };
-  /** Ids of the requests in progress. */
   readonly requests: ReadonlySet<RequestId>;
   /** Number of open streams on which the client listens. */
   streams: number;

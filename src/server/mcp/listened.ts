@@ -1,7 +1,6 @@
 /** Tracks which resources a client of 2026-07-28 listens to, since the SDK does not expose it. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 
-/** Maximum number of resources watched per connection. */
 const MAX_WATCHED = 1_000;
 
 /** The open listen requests of one connection. */

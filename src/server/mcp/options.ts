@@ -40,7 +40,7 @@ export interface McpServerOptions {
   readonly pageSize?: number;
   /** How long a client may cache a list, in milliseconds. @default 10_000 */
   readonly listTtlMs?: number;
-  /** Maximum calls waiting for a client's answer, over all clients, except older ones over stdio. Integer ≥ 0. @default 1_000 */
+  /** Maximum calls waiting for a client's answer, over all clients, except those of older revisions over stdio. Integer ≥ 0. @default 1_000 */
   readonly maxSuspended?: number;
   /** How long such a call waits for the answer, in milliseconds. @default 600_000 */
   readonly suspendedTtlMs?: number;

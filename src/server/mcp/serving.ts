@@ -15,7 +15,6 @@ import type { Suspensions } from "./suspensions.ts";
 import type { Tasks } from "./tasks/tasks.ts";
 import type { ToolList } from "./tool-list.ts";
 
-/** State that all connections share. */
 export interface Shared {
   readonly runtime: Runtime;
   readonly settings: Settings;
@@ -36,7 +35,6 @@ export interface Shared {
   readonly calls: CallLog | undefined;
 }
 
-/** The caller of a connection's requests. */
 export interface Caller {
   readonly id: string;
   /** undefined if callers are not authenticated. */
@@ -65,10 +63,8 @@ export interface McpRequest {
   readonly params?: Readonly<Record<string, unknown>>;
 }
 
-/** Answers one request. */
 export type Handler = (request: McpRequest, context: ServerContext) => unknown;
 
-/** The parts needed to answer a call. */
 export interface CallServing {
   readonly gateway: Shared;
   /** Adapts answers to the client's revision. */

@@ -97,7 +97,6 @@ export function sessionTransport(Base: TransportClass, options: Options): Sessio
   })(options);
 }
 
-/** The ids of the requests in a body. */
 export function requestIds(body: JsonValue | undefined): readonly RequestId[] {
   return messagesOf(body).flatMap((message) => {
     const id = isJsonObject(message) && message["method"] !== undefined ? message["id"] : undefined;

@@ -29,7 +29,6 @@ const MAX_ENTRIES = 10_000;
 /** Maximum time for one source to list, in milliseconds. */
 const LIST_TIMEOUT_MS = 10_000;
 
-/** A loaded list. */
 interface Made {
   readonly entries: Entries;
   /** Whether it was loaded completely. */

@@ -13,13 +13,11 @@ import type { Settings } from "./options.ts";
 import { pageOf, type Page } from "./page.ts";
 import { VALIDATE_NAME, VALIDATE_TOOL } from "./validate-tool.ts";
 
-/** A tool, and the name that clients call it by. */
 export interface OfferedTool {
   readonly name: string;
   readonly registered: RegisteredTool;
 }
 
-/** The client that a list is made for. */
 interface Listing {
   readonly era: "legacy" | "modern";
   /** @default every tool is visible */
@@ -52,7 +50,6 @@ export class ToolList {
     return this.#current().byName.get(name);
   }
 
-  /** Whether a tool of this toolset is listed. */
   hasToolset(name: string): boolean {
     return this.#current().tools.some(({ registered }) => registered.toolset.name === name);
   }

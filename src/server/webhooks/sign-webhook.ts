@@ -27,7 +27,6 @@ export interface SignedMessage {
   readonly body: string;
 }
 
-/** The three headers of a signed webhook. */
 export function webhookHeaders(key: Buffer, { id, timestamp, body }: SignedMessage): Readonly<Record<string, string>> {
   const signature = createHmac("sha256", key).update(`${id}.${timestamp}.${body}`).digest("base64");
   return { "webhook-id": id, "webhook-timestamp": String(timestamp), "webhook-signature": `v1,${signature}` };

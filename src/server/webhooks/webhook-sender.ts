@@ -61,7 +61,7 @@ export class WebhookSender {
   readonly #client: HttpClient;
   readonly #fetch: typeof fetch;
   readonly #closing = new AbortController();
-  /** Timers that stop the next look, by endpoint: an endpoint that does not answer does not delay the others. */
+  /** Functions that cancel the next poll, by endpoint: an endpoint that does not answer does not delay the others. */
   readonly #stops = new Map<string, () => void>();
   readonly #sending = new Map<string, Promise<void>>();
 

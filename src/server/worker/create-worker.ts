@@ -24,7 +24,7 @@ export interface WorkerOptions {
   readonly concurrency?: number;
   /** Ids of sessions that the worker does not take, such as those of agents that the program runs. @default none */
   readonly except?: readonly string[];
-  /** Milliseconds between looks for sessions whose process has ended; up to 4 times as many while all are queued. Integer ≥ 100. @default 2_000 */
+  /** Milliseconds between polls for sessions whose process has ended; up to 4 times as many while all are queued. Integer ≥ 100. @default 2_000 */
   readonly lookMs?: number;
   /** How long `stop` lets running jobs end before it hands them over, in milliseconds. @default 10_000 */
   readonly graceMs?: number;
@@ -68,9 +68,8 @@ export interface SessionHolder {
 
 const OPTIONS: OptionNames<WorkerOptions> = { concurrency: true, except: true, lookMs: true, graceMs: true, ports: true };
 const DEFAULTS = { concurrency: 10, lookMs: 2_000, graceMs: 10_000 } as const;
-/** Maximum pause between two looks at the store, as a multiple of `lookMs`. */
+/** Maximum pause between two polls of the store, as a multiple of `lookMs`. */
 const MAX_PAUSES = 4;
-/** Bounds of `lookMs`. */
 const LOOK = { ...MILLISECONDS, min: 100, integer: true };
 
 /** How long a session that has a job for another place is left to other processes, in milliseconds. */
@@ -141,7 +140,7 @@ export class StoreWorker implements HaftWorker {
   #taking: TakenSessions | undefined;
   #stopTimer: (() => void) | undefined;
   #looking: Promise<void> | undefined;
-  /** The pause before the next look, as a multiple of `lookMs`. */
+  /** The pause before the next poll, as a multiple of `lookMs`. */
   #pauses = 1;
   #starting: Promise<void> | undefined;
   #ended: Promise<void> | undefined;
@@ -205,7 +204,7 @@ export class StoreWorker implements HaftWorker {
     stopLooking();
   }
 
-  /** Hands over sessions in which all calls wait for a person, now and soon after a call ended or asked. Returns a function that stops this. */
+  /** Hands over sessions in which all calls wait for a person, now and soon after a call ended or asked for approval. Returns a function that stops this. */
   #leaveWaiting(): () => void {
     const look = onceSoon(() => {
       for (const [id, { asks }] of waitingSessions(this.#runtime)) if (asks) this.#leaves.get(id)?.abort();
@@ -232,7 +231,7 @@ export class StoreWorker implements HaftWorker {
       this.#stopTimer = this.#clock.timer(() => this.#look(), this.#settings.lookMs * this.#pauses, { background: true });
   }
 
-  /** Offers unattended sessions. Looks less often while all of them are queued already, so that a long queue costs little. */
+  /** Offers unattended sessions. Polls less often while all of them are queued already, so that a long queue costs little. */
   async #offerUnattended(): Promise<void> {
     // sessions that are left to others are the oldest, and must not fill the page and hide those after them
     const unattended = new Set(await this.#store.jobs.unattended({ limit: MOST_SESSIONS + this.#elsewhere.size }));
@@ -272,7 +271,7 @@ export class StoreWorker implements HaftWorker {
     let forget = (): void => {};
     try {
       const why = await this.#lacking.reasonFor(id, { waits: this.#waits(id) });
-      // offered again at a later look
+      // offered again at a later poll
       if (why !== undefined) return this.#leave(id, `The session ${JSON.stringify(id)} has ${why}: it waits for a process that has it.`);
       if (signal.aborted) return;
       let isFinished = false;
@@ -326,7 +325,7 @@ export class StoreWorker implements HaftWorker {
     }
   }
 
-  /** Logs a repeated failure once, until a look succeeds again. */
+  /** Logs a repeated failure once, until a poll succeeds again. */
   #complain(thrown: unknown): void {
     const why = describeThrown(thrown);
     if (this.#complaint === why || this.#ended !== undefined) return;

@@ -44,7 +44,6 @@ export function batchAnswer(
   return waited.outcome.answer;
 }
 
-/** A page of a list, and the cursor of the next page. */
 export function pageOf<Entry>(
   entries: readonly Entry[],
   offset: number,

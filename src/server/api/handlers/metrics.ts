@@ -32,7 +32,6 @@ export class Metrics {
   readonly #calls = new Float64Array(CALL_BOUNDS.length + 1);
   #callSeconds = 0;
 
-  /** Counts a call that has ended. */
   noteCall(durationMs: number): void {
     const seconds = durationMs / 1_000;
     const index = CALL_BOUNDS.findIndex((bound) => seconds <= bound);
@@ -41,7 +40,6 @@ export class Metrics {
     this.#callSeconds += seconds;
   }
 
-  /** Counts an answered request. */
   note(operation: OperationId | "none" | "mcp", status: number, durationMs: number): void {
     const labels = `operation="${operation}",status="${Math.floor(status / 100)}xx"`;
     this.#requests.set(labels, (this.#requests.get(labels) ?? 0) + 1);

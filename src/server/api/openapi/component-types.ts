@@ -21,7 +21,6 @@ export interface ApiResult extends ToolResult {
   readonly problem?: Problem;
 }
 
-/** A tool in a list. */
 export interface ApiTool extends ToolDefinition {
   readonly toolset: string;
   /** The strongest effect of its calls. */
@@ -30,7 +29,6 @@ export interface ApiTool extends ToolDefinition {
   readonly mode: "direct" | "background" | "stateful";
 }
 
-/** A session in a list. */
 export interface ApiSession {
   readonly id: string;
   /** Whether this server has it open. */
@@ -48,7 +46,6 @@ export interface ApiSession {
   readonly damage?: string;
 }
 
-/** A process in a list. */
 export type ApiProcess = Omit<StoredProcess, "definitions">;
 
 /** A job in a list, of the store or of this process. */
@@ -60,7 +57,6 @@ export interface ApiJob extends Omit<JobStatus, "output" | "preview"> {
   readonly openedBy?: string;
 }
 
-/** A schedule in a list. */
 export interface ApiSchedule extends Omit<TriggerStatus, "type"> {
   readonly sessionId: string;
   /** When it is due next. */

@@ -11,7 +11,6 @@ import { answer, anyJson, array, flag, id, integer, object, oneOf, record, ref, 
 const statuses = ["ok", "partial", "error", "cancelled", "skipped", "pending"] as const;
 const outcomes = ["not_started", "failed", "unknown"] as const;
 
-/** The answer sources of calls. */
 export const answerSources = array(oneOf("A source of answers.", ANSWER_SOURCES), {
   description: "The sources that answer these calls: each is asked where those before it have no answer.",
   minItems: 1,

@@ -1,6 +1,5 @@
 /** Builds the JSON Schemas of the API so that their TypeScript types can be inferred. */
 
-/** Schemas by name. */
 type Schemas = Readonly<Record<string, unknown>>;
 
 type Names<Fields> = readonly (keyof Fields & string)[];

@@ -11,7 +11,6 @@ interface About {
   readonly basePath: string;
 }
 
-/** Makes the document of this server. */
 export function openApiDocument({ name, version, basePath }: About): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const id of OPERATION_IDS) {

@@ -3,7 +3,6 @@ import { keepWith } from "../../../core/base/keep-with.ts";
 import type { HeaderReader } from "../../http/request-head.ts";
 import { WholeAnswer } from "../../http/whole-answer.ts";
 
-/** Called with each number of bytes. */
 export type Count = (bytes: number) => void;
 
 /** Counts the body of a request: at once if its length is declared, otherwise as it is read. */

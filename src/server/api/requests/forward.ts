@@ -226,7 +226,7 @@ function whileAlive(
     if (!isOver) cancel = clock.timer(() => void look(), LOOK_MS);
   };
   const look = async (): Promise<void> => {
-    const processes = await store?.processes().catch(() => undefined); // tried again at the next look
+    const processes = await store?.processes().catch(() => undefined); // tried again at the next poll
     if (isOver) return; // the response arrived meanwhile, and is being read
     if (processes?.some((one) => one.id === id && one.alive) === false) gone.abort(new Error("The process has been silent for too long."));
     else lookLater();

@@ -14,7 +14,6 @@ import { COMPONENTS } from "../openapi/components.ts";
 import type { Parameters, Route } from "./route.ts";
 import { getOrAdd } from "../../../core/base/get-or-add.ts";
 
-/** The validated parts of a request. */
 export interface ReadRequest {
   readonly params: JsonObject;
   readonly query: JsonObject;

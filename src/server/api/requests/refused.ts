@@ -19,7 +19,6 @@ export async function admitted(access: ServerAccess, request: Request | HeadRequ
 
 interface Refused {
   readonly principal: Principal;
-  /** The tools' names, as the request has them. */
   readonly names?: readonly string[];
 }
 

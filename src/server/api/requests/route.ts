@@ -1,7 +1,6 @@
 /** The type of a row in the table of routes. */
 import type { Scope } from "../../auth/principal.ts";
 
-/** Parameters by name. */
 export type Parameters = Readonly<Record<string, object>>;
 
 /** One operation of the HTTP API, as data. */

@@ -188,7 +188,7 @@ export class SessionPool {
     return found;
   }
 
-  /** @throws ToolError `not_found` for a session that is neither open nor stored. By rejecting */
+  /** @throws ToolError `not_found` for a session that is neither open nor stored, as a rejection */
   async checkThere(id: string): Promise<void> {
     if (this.#options.runtime.sessions.get(id) === undefined && (await this.stored(id)) === undefined) throw noSession(id);
   }

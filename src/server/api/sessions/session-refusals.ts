@@ -7,7 +7,7 @@ export function isStopping(): ToolError {
   return new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
 }
 
-/** Replaces the error for a session id that is in use, whose hint names methods of programs. */
+/** Replaces the error for a session id that is in use, whose hint names methods of the TypeScript API. */
 export function inTermsOfRoutes(thrown: unknown, id: string | undefined): ToolError {
   const error = ToolError.fromUnknown(thrown);
   if (error.code !== "duplicate" || id === undefined) return error;
@@ -40,7 +40,7 @@ export function tooManyRemembered(): ToolError {
 const HOUR_MS = 60 * 60 * 1_000;
 
 /**
- * Replaces the error of a claim, whose hint names a method of programs, if the process that has the session announced no address: requests are
+ * Replaces the error of a claim, whose hint names a method of the TypeScript API, if the process that has the session announced no address: requests are
  * forwarded only to processes that did.
  */
 export function openElsewhere(claim: ToolError): ToolError {

@@ -18,13 +18,11 @@ interface Title {
   readonly createdAt: number | undefined;
   /** Empty if the examined events have no title. */
   readonly title: string;
-  /** Number of examined events. */
   readonly lookedAt: number;
 }
 
 export class SessionTitles {
   readonly #store: Store | undefined;
-  /** Titles by session id. */
   readonly #kept = new Map<string, Title>();
   #reading = 0;
   readonly #waiting: (() => void)[] = [];

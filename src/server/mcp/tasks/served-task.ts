@@ -63,7 +63,6 @@ export class ServedTask {
     return this.#end;
   }
 
-  /** Sets the status message. */
   say(message: string): void {
     this.#statusMessage = message.slice(0, MAX_MESSAGE_CHARS);
     this.#updatedAt = this.#options.clock.wallTime();

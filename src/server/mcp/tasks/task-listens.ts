@@ -7,7 +7,6 @@ import type { Tasks } from "./tasks.ts";
 const SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId";
 const CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
 const ACKNOWLEDGED = "notifications/subscriptions/acknowledged";
-/** Maximum number of tasks that one request listens to. */
 const MAX_TASKS = 1_000;
 
 export interface TaskListensOptions {

@@ -7,7 +7,6 @@ import { TaskListens } from "./task-listens.ts";
 import type { Tasks } from "./tasks.ts";
 
 export interface TaskStreamOptions {
-  /** The listen request. */
   readonly body: JsonValue;
   readonly tasks: Tasks;
   readonly callerId: string;
