@@ -59,7 +59,7 @@ export interface McpServerOptions {
 /**
  * When a call becomes a task, and how long tasks are kept.
  *
- * A client gets a task only if it supports that, by the extension `io.modelcontextprotocol/tasks` (2026-07-28) or by asking for one with the call
+ * A client gets a task only if it says so with the call: by the extension `io.modelcontextprotocol/tasks` (2026-07-28), or by asking for one
  * (2025-11-25). A call of a tool with the `mode` `background` or `stateful` becomes a task at once. A task runs as a background job in a session of
  * its own; with a store that outlives the process, a later server continues it.
  */
