@@ -1,4 +1,4 @@
-/** The calls of one message, run together: admitted in call order, executed side by side, answered in call order. */
+/** The calls of one message: admitted in call order, run concurrently, answered in call order. */
 import { cancelReason } from "../core/cancel-reason.ts";
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
@@ -32,7 +32,7 @@ export interface BatchOptions extends CallOptions {
 export interface Submission {
   readonly idempotencyKey: string;
   readonly digest: string;
-  /** The calls of the batch that ran before, in call order; undefined in the place of each that is run now. @default all are run now */
+  /** The ids of calls that ran before, in call order; undefined for each call that is run now. @default all are run now */
   readonly callIds?: readonly (string | undefined)[];
 }
 
@@ -75,12 +75,12 @@ export async function runBatch(
   }
 }
 
-/** In place of the placeholders of background jobs, their ends, as far as there are any. */
+/** The results, with those of background jobs that have ended in place of their placeholders. */
 export function finalResults(runs: readonly CallRun[], results: readonly ToolResult[]): readonly ToolResult[] {
   return results.map((result, index) => runs[index]?.result ?? result);
 }
 
-/** The calls as they are now: what happens to the array while the batch runs changes nothing. */
+/** Copies the array of calls, so that later changes to it do not affect the batch. */
 export function readItems(calls: readonly unknown[]): readonly unknown[] {
   const items: unknown[] = [];
   for (let index = 0; index < calls.length; index++) items.push(readItem(calls, index));
@@ -91,11 +91,11 @@ function readItem(calls: readonly unknown[], index: number): unknown {
   try {
     return calls[index];
   } catch {
-    return undefined; // answered as a call that is missing
+    return undefined; // answered like a missing call
   }
 }
 
-/** Takes back what these calls did, and those that they made, when the last of them has ended: background jobs are cancelled first. */
+/** Takes back what these calls and their nested calls did, once the last of them has ended. Background jobs are cancelled first. */
 async function rollBack(parts: CallParts, turn: Turn, runs: readonly CallRun[]): Promise<void> {
   const nested = takeBackAll(turn, runs, "the batch of its handler failed");
   const all = [...runs, ...nested];
@@ -109,7 +109,7 @@ async function rollBack(parts: CallParts, turn: Turn, runs: readonly CallRun[]):
   all.forEach(dropWritten);
 }
 
-/** From here on these calls did not happen for the session. Cancels and returns those that they made: they end before their handlers do. */
+/** Marks the calls as taken back for the session. Cancels and returns their nested calls, which end before the handlers that made them. */
 function takeBackAll(turn: Turn, runs: readonly CallRun[], reason: string): readonly CallRun[] {
   const nested = nestedIn(turn, [turn, ...runs]);
   for (const run of runs) run.takeBack(reason);
@@ -117,7 +117,7 @@ function takeBackAll(turn: Turn, runs: readonly CallRun[], reason: string): read
   return nested;
 }
 
-/** Records a batch that may be submitted again: all of it or, should the process end now, nothing. */
+/** Records the start of a batch that may be submitted again, with all its calls, in one write: after a crash, all of it is stored or none. */
 function recordSubmission(runs: readonly CallRun[], submission: Submission): void {
   const [first] = runs;
   if (first === undefined) return;
@@ -131,21 +131,21 @@ function recordSubmission(runs: readonly CallRun[], submission: Submission): voi
   for (const event of events) first.emit(event);
 }
 
-/** The state of a call that was admitted, or refused: its answer, or the call itself until it is started. */
+/** The state of a call after its admission: its answer, or the admitted call until it is started. */
 export type Standing = Answer | AdmittedCall;
 
-/** Calls that have all begun, on their way to their results. */
+/** Runs calls that have all begun, up to their results. */
 export class Batch {
   readonly #runs: readonly CallRun[];
   readonly #breaks: LoopBreaks;
   readonly #failFast: boolean;
   readonly #strict: boolean;
-  /** In call order, of those that were admitted or refused. */
+  /** In call order, for the calls that were admitted or refused so far. */
   readonly #standings: Standing[];
-  /** Answers that a call in sequence still has to wait for, and the wait for all before them. */
+  /** Answers that a sequential call must still wait for; after a sequential call, the one promise of all answers before it. */
   #unsettled: Promise<unknown>[] = [];
 
-  /** @param standings the state of calls that were admitted before, in call order */
+  /** @param standings the states of calls that were admitted before, in call order */
   constructor(
     runs: readonly CallRun[],
     breaks: LoopBreaks,
@@ -164,7 +164,7 @@ export class Batch {
     return this.start();
   }
 
-  /** Ends every call that was admitted, where another was refused. */
+  /** Ends every admitted call as skipped if another one was refused. */
   async #skipUnlessSound(): Promise<void> {
     let refused: ToolResult | undefined;
     for (const standing of this.#standings) {
@@ -212,7 +212,7 @@ export class Batch {
     return answers;
   }
 
-  /** Starts a call at once, or when every earlier one has settled for an engine that answers in sequence. */
+  /** Starts a call at once, or after every earlier call has settled if its engine answers sequentially. */
   #start(run: AdmittedCall): Answer {
     if (!isSequential(run.route) || this.#unsettled.length === 0) return executeCall(run);
     const earlier = Promise.all(this.#unsettled);
@@ -231,12 +231,12 @@ function skip(run: AdmittedCall, refused: ToolResult): Answer {
   return finishCall(run, error, "skipped");
 }
 
-/** The outcome of admitting a call. An object, as a promise of a standing that is a promise itself would be one of its result. */
+/** The outcome of admitting a call. Wrapped in an object, because a promise of a promise would resolve to the call's result. */
 export interface Admission {
   readonly standing: Standing;
 }
 
-/** Admits the next call of a message. `ids` are those of the calls before it. */
+/** Admits the next call of a message. `ids` are those of the calls before it; the id of this call is added. */
 export function admitNext(run: CallRun, ids: Set<string>): Admission | Promise<Admission> {
   const early = run.refusal ?? duplicateId(run, ids);
   const skipped = early === undefined ? turnEnded(run.turn, run.call.name) : undefined;
@@ -274,7 +274,10 @@ function watch(answer: Answer, runs: readonly CallRun[]): void {
   else check(answer);
 }
 
-/** Calls that fail while they run fail a batch, whatever their code; inputs, names and permissions that were refused beforehand, and timeouts, stay results. */
+/**
+ * Whether a result fails the batch: errors while running do, whatever their code. Timeouts, and inputs, names and permissions that were refused
+ * beforehand, do not.
+ */
 function failsTheBatch({ status, error, attempts }: ToolResult): boolean {
   if (status !== "error" || error === undefined) return false;
   const { category } = ERROR_CODES[error.code];
@@ -300,7 +303,7 @@ function recordRollback(runs: readonly CallRun[]): void {
   first.record(event);
 }
 
-/** Runs calls that began before a crash, under their own ids: those that may not be run end with what is known of them. */
+/** Runs calls again that began before a crash, under their own ids. A call that may not run again ends with what is known of it. */
 export async function resumeCalls(runs: readonly CallRun[]): Promise<readonly ToolResult[]> {
   const [first] = runs;
   if (first === undefined) return [];

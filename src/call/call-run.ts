@@ -52,16 +52,16 @@ export interface CallParts {
   readonly ports: Ports;
   readonly registry: Registry;
   readonly locks: Locks;
-  /** Those of shared toolsets, of all processes that use the store; undefined without a store. */
+  /** Locks of shared toolsets, across all processes that use the store; undefined without a store. */
   readonly leases: Locks | undefined;
   readonly limit: Limit | undefined;
   readonly approvals: Approvals;
   readonly beforeHooks: readonly Hook[];
   readonly afterHooks: readonly Hook[];
-  /** Name of a hook that does not say what becomes of it in a simulation: none of a simulation's calls can be run. */
+  /** Name of a hook without `inSimulation`; while there is one, no call of a simulation is run. */
   readonly undecidedHook: string | undefined;
   readonly largeResults: LargeResultStore;
-  /** Where the files of answers are kept; false = nowhere, they are left out; undefined = in the log itself. */
+  /** Where files of answers are kept. false = they are left out; undefined = they stay in the log itself. */
   readonly artifacts: ArtifactStore | false | undefined;
   readonly cache: ResultCache;
   readonly retry: RetrySettings;
@@ -69,43 +69,43 @@ export interface CallParts {
   readonly inputLimits: JsonLimits;
   readonly orphanHoldMs: number;
   readonly agentName: string | undefined;
-  /** Absolute; undefined = the folder of the process, whichever it is. */
+  /** Absolute path; undefined = the working directory of the process. */
   readonly workingFolder: string | undefined;
   readonly running: RunningCalls<CallRun>;
   readonly claims: ClaimWatch<CallRun>;
-  /** Calls made inside others that wait for locks or slots. */
+  /** Nested calls that wait for locks or slots. */
   readonly nestedWaits: Set<CallRun>;
   readonly jobs: JobTable;
   /** Abandoned handlers that still run and hold something, by call id. */
   readonly orphans: Map<string, OrphanCount>;
   readonly counters: CallCounters;
   readonly chains: FallbackChains;
-  /** For engines that use earlier calls. */
+  /** Looks up tools for engines that use earlier calls. */
   readonly toolNamed: (qualifiedName: string) => Tool | undefined;
-  /** The log keeps debug lines, so that each decision of a model is worth writing down. */
+  /** Whether the log keeps debug lines; if so, each decision of a model is logged. */
   readonly logsDecisions: boolean;
   /** Whether there are listeners; changes when listeners come and go. */
   listening: boolean;
-  /** Makes traces of calls; undefined while there are none. */
+  /** Creates traces of calls; undefined without tracing. */
   tracing: Tracing | undefined;
   planOf(registered: RegisteredTool): ToolPlan;
   readonly executeWithin: ExecuteWithin<AdmittedCall>;
-  /** Begins a session that belongs to the call. @param allow narrows what its interrupted calls may still be of */
+  /** Begins a session that belongs to the call. @param allow narrows which tools its interrupted calls may use */
   beginWithin(run: AdmittedCall, allow: VisibilityRules | undefined, attempt: BeginningAttempt): Promise<Session>;
   /** Simulates the call. Never rejects. */
   simulate(run: AdmittedCall): Promise<SimulatedCall>;
-  /** Set where its calls may not be put to anybody: each that needs approval ends `approval_required`. */
+  /** Set if there is no approver for its calls: each call that needs approval ends with `approval_required`. */
   readonly asksNobody?: true;
   emit(event: RuntimeEvent): void;
 }
 
-/** The result of a call, without a promise where nothing has to be waited for. */
+/** The result of a call; a promise only if something has to be waited for. */
 export type Answer = ToolResult | Promise<ToolResult>;
 
-/** A call as a simulation of it went. */
+/** The outcome of a simulated call. */
 export interface SimulatedCall {
   readonly preview: ApprovalPreview;
-  /** Those that it made, whole and in their order. */
+  /** The nested calls, each in full, in their order. */
   readonly calls: readonly CoveredCall[];
 }
 
@@ -113,9 +113,9 @@ export const NO_REPAIRS: readonly Repair[] = Object.freeze([]);
 export const NO_WARNINGS: readonly string[] = Object.freeze([]);
 
 /**
- * One call between its arrival and its result. Steps take the phase that they need, `ResolvedCall` or `AdmittedCall`, which hold what is known
- * by then. A field that is undefined here either is not known before a phase, or need not happen at all. One that few calls set is declared
- * only: it takes no room in the others.
+ * One call between its arrival and its result. Steps take the phase that they need, `ResolvedCall` or `AdmittedCall`, whose fields are known by then.
+ * A field that is undefined here is either set by a later phase or optional. Fields that few calls set are only declared, so that they take no memory
+ * in the others.
  */
 export class CallRun implements Interruptible, RunningCall<CallRun> {
   readonly parts: CallParts;
@@ -125,69 +125,69 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   readonly callId: string;
   readonly startedAt: number;
 
-  // The call as it came, and as hooks left it.
+  // The call as received, then as changed by hooks.
   call: ToolCall;
-  isRewritten = false; // a hook or its caller made another input of the one that it came with
-  declare isProviderQuestion: true | undefined; // its answer goes to the model's provider, which makes the call
-  declare background: boolean | undefined; // its caller said whether it goes to the background, in place of its options
-  declare resumed: ResumedCall | undefined; // set for a call that had begun before a crash
-  /** Why it is not to be admitted: it cannot be read, its round refuses it, or it may not be run again after a crash. It ends with this. */
+  isRewritten = false; // a hook or its caller changed its input
+  declare isProviderQuestion: true | undefined; // its answer goes to the model's provider, which runs the tool
+  declare background: boolean | undefined; // the caller's choice whether it runs in the background, overriding its options
+  declare resumed: ResumedCall | undefined; // set for a call that began before a crash
+  /** Why it is not admitted: it cannot be read, its round refuses it, or it may not run again after a crash. The call ends with this error. */
   declare refusal: ToolError | undefined;
 
-  // From `ResolvedCall` on.
+  // Set from `ResolvedCall` on.
   plan: ToolPlan | undefined;
-  /** On the clock; `Infinity` until the tool is known. */
+  /** On the monotonic clock; `Infinity` until the tool is known. */
   deadlineAt = Infinity;
 
-  // From `FittedCall` on.
+  // Set from `FittedCall` on.
   input: JsonObject | undefined;
   parsed: unknown;
   declare safetyChecks: JsonObject | undefined; // the fields of its input that the model's provider wants confirmed
 
-  // From `AdmittedCall` on.
+  // Set from `AdmittedCall` on.
   effects: ResolvedEffects | undefined;
   route: Route | undefined;
-  declare enteredTurn: string | undefined; // its tool, where a rule of its turn has noted it
-  declare awaiting: number | undefined; // how many calls wait for approval: it, and those made in it, of any session
+  declare enteredTurn: string | undefined; // the name of its tool, if a rule of its turn has counted it
+  declare awaiting: number | undefined; // how many calls wait for approval: itself and its nested calls, of any session
 
-  // While it is attempted.
+  // Set while it is attempted.
   ticket: LockTicket | undefined;
   slots: readonly HeldSlot[] | undefined;
-  declare awaitedSlot: HeldSlot | undefined; // set while it waits for a slot of this limit
-  declare read: CachedRead | undefined; // set while it may be answered from the cache, or may answer others
-  declare faults: CallFaults | undefined; // set where calls may meet faults on purpose
+  declare awaitedSlot: HeldSlot | undefined; // the slot it waits for
+  declare read: CachedRead | undefined; // set while it may be answered from the cache, or may share its answer
+  declare faults: CallFaults | undefined; // set if faults may be injected
   attempts = 0;
-  attemptAt = -Infinity; // when the latest of them began, on the clock
-  declare timing: CallTiming | undefined; // set once it has waited, or is tried again
+  attemptAt = -Infinity; // when the latest attempt began, on the monotonic clock
+  declare timing: CallTiming | undefined; // set once it has waited or is retried
   wait: Interrupt | undefined;
-  /** The promise of the latest attempt whose handler was waited for. */
+  /** The promise of the latest attempt, if its handler was awaited. */
   awaited: { readonly promise: Promise<unknown>; readonly resolve: (answer: never) => void } | undefined;
 
   // Its end.
   readonly answer: CallAnswer = { raw: undefined, output: undefined, outputBound: undefined };
   repairs: readonly Repair[] = NO_REPAIRS;
   warnings: readonly string[] = NO_WARNINGS;
-  declare cancelled: ToolError | undefined; // what every later step ends with
-  failure: ToolError | undefined; // the error that it ended with, with its cause, which no result has
+  declare cancelled: ToolError | undefined; // every later step ends with this error
+  failure: ToolError | undefined; // the error it ended with, including its cause, which results do not have
   result: ToolResult | undefined;
   declare atEnd: (() => void) | undefined; // called when it has its result
 
-  // As a background job.
-  /** The promise that its caller waits for; set while it may still become one. */
+  // For background jobs.
+  /** The promise that the caller waits for; set while the call may still become a background job. */
   pendingAnswer: { readonly resolve: (answer: ToolResult) => void } | undefined;
   declare job: CallJob | undefined;
   declare jobSlot: HeldSlot | undefined;
-  declare beside: RunningTurn | undefined; // where its handler's own calls belong: outside the turns of its session
+  declare beside: RunningTurn | undefined; // the turn of its nested calls, outside the turns of its session
 
-  // Among other calls.
+  // Its links to other calls.
   earlier: CallRun | undefined = undefined;
   later: CallRun | undefined = undefined;
-  /** The call whose handler made it, of any session, which lends it its locks and slots. `turn.madeIn` is of the same session only. */
+  /** The call whose handler made this one, of any session; it lends its locks and slots. `turn.madeIn` is set within one session only. */
   declare madeBy: CallRun | undefined;
-  declare unanswered: number | undefined; // how many `context.execute` in it have not come back with answers to all their calls
-  /** Why its message was voided, or its batch rolled back; the calls that its handler makes from then on are not run. */
+  declare unanswered: number | undefined; // how many `context.execute` inside it still wait for results
+  /** Why its message was voided or its batch rolled back. Calls that its handler makes afterwards are not run. */
   declare takenBack: string | undefined;
-  isSettled = false; // nothing takes it back any more, as its batch or message is over
+  isSettled = false; // it can no longer be taken back, as its batch or message has ended
 
   #outputBuffer: JobOutputBuffer | undefined;
   #idempotencyKey: string | undefined;
@@ -204,27 +204,27 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
     this.call = call;
   }
 
-  /** The qualified name once the tool is known, the name as asked before. */
+  /** The qualified name once the tool is known; before, the name in the call. */
   get toolName(): string {
     return this.plan === undefined ? this.call.name : this.plan.qualifiedName;
   }
 
-  /** Its events have listeners, or are in a log. */
+  /** Whether its events have listeners or are logged. */
   get hasObservers(): boolean {
     return this.parts.listening || this.isLogged;
   }
 
-  /** Its events are in the log of its session. */
+  /** Whether its events are written to the log of its session. */
   get isLogged(): boolean {
     return this.turn.session.recorded && this.options.recordHistory;
   }
 
-  /** It had its effect before a crash, and its answer is known. */
+  /** Whether it had its effect before a crash, and its answer is known. */
   get isAnswered(): boolean {
     return this.resumed?.isAnswered === true;
   }
 
-  /** It holds locks, or a slot. */
+  /** Whether it holds locks or a slot. */
   get holdsAnything(): boolean {
     return this.ticket !== undefined || this.slots !== undefined || this.jobSlot !== undefined;
   }
@@ -238,24 +238,24 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
     return !this.simulated && this.route?.rules.isPretended !== true;
   }
 
-  /** The session that its engine knows: a branch reads what an engine keeps elsewhere for the session it comes from. */
+  /** The session as its engine knows it. On a branch, an engine that keeps session state remotely is called with the root session. */
   get sessionForEngine(): Session {
     const { session } = this.turn;
     const { route } = this;
     if (route?.engine.state !== "remote" || route.engine.forkSession !== undefined || !route.rules.sharesParent) return session;
     let root = session;
     while (root.parent !== undefined) root = root.parent;
-    // A session that the engine was never asked about is left alone: a branch leaves no trace in it.
+    // Do not use a session that the engine has never seen: a branch leaves no trace in its parent.
     return root.closed || root.engagedEngines?.has(route.engine) === true ? root : session;
   }
 
-  /** Bound to the branch, the call, its tool and its input: the same over all attempts and after a crash, new in a fork. */
+  /** Derived from the branch, the call, its tool and its input: the same for all attempts and after a crash, different in a fork. */
   get idempotencyKey(): string {
     this.#idempotencyKey ??= idempotencyKey([this.turn.session.id, this.callId, this.toolName], this.input ?? {});
     return this.#idempotencyKey;
   }
 
-  /** Ends the call with `cancelled` as soon as it can be; a call that has its result keeps it. */
+  /** Ends the call with `cancelled` as soon as possible. No effect if the call has its result. */
   cancel(reason: string): void {
     if (this.cancelled !== undefined || this.result !== undefined) return;
     this.cancelled = new ToolError("cancelled", `${this.toolName} was cancelled: ${reason}`, {
@@ -264,14 +264,14 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
     this.wait?.interrupt(this.cancelled);
   }
 
-  /** Cancels the call, and whatever its handler still calls; what it pretended to write was not written. */
+  /** Cancels the call, and the calls that its handler still makes. Forgets its pretended writes. */
   takeBack(reason: string): void {
     this.takenBack ??= reason;
     this.turn.session.simulation?.forget(this.callId);
     this.cancel(reason);
   }
 
-  /** Passes on what its handler has written: to its job, which keeps it, or to listeners only. */
+  /** Passes on output of the handler: to the job, which keeps it, or else to listeners only. */
   writeOutput(text: string): void {
     if (text === "") return;
     if (this.job !== undefined) return this.job.write(text);
@@ -285,7 +285,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
     return (this.#outputBuffer ??= this.parts.jobs.newOutput(this.turn.session.recorded && !this.turn.session.isEphemeral));
   }
 
-  /** Keeps the process alive until `releaseProcess`: a caller waits for the result. */
+  /** Keeps the process alive until `releaseProcess`, because a caller waits for the result. */
   holdProcess(): void {
     if (this.#holdsProcess) return;
     this.#holdsProcess = true;
@@ -302,31 +302,31 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
     if (this.parts.listening) this.parts.emit(event);
   }
 
-  /** Passes an event to listeners and, by default, to the session's log. */
+  /** Sends an event to listeners and, if the call is logged, to the session's log. */
   record(event: SessionEvent): void {
     this.logEvent(event);
     this.emit(event);
   }
 
-  /** Passes an event to the session's log only. */
+  /** Writes an event to the session's log only. */
   logEvent(event: SessionEvent): void {
     if (this.isLogged) this.turn.session.record(Object.freeze(event));
   }
 
-  /** The log that its events are written to; undefined where no caller waits for that. */
+  /** The log to which its events are written durably; undefined if no caller waits for that. */
   get written(): Pick<EventLog, "whenDurable"> | undefined {
     const { eventLog } = this.turn.session;
     return this.isLogged && eventLog?.options.durability === "sync" ? eventLog : undefined;
   }
 
-  /** As `record`, of events that belong together: a store keeps all of them or none. */
+  /** Like `record`, for events that belong together: a store keeps all of them or none. */
   recordAll(events: readonly SessionEvent[]): void {
     for (const event of events) Object.freeze(event);
     if (this.isLogged) this.turn.session.recordAll(events);
     for (const event of events) this.emit(event);
   }
 
-  /** Logs the end of a call that continues in another process, which calls its own listeners. */
+  /** Logs the end of a call that another process continues; the listeners of that process get the event. */
   leave(events: readonly SessionEvent[]): void {
     for (const event of events) this.logEvent(event);
     this.parts.tracing?.leaveCall?.(this.callId);
@@ -337,49 +337,49 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   }
 }
 
-/** Its tool is known. */
+/** A call whose tool is known. */
 export interface ResolvedCall extends CallRun {
   plan: ToolPlan;
 }
 
-/** Its input fits its tool. */
+/** A call whose input fits its tool. */
 export interface FittedCall extends ResolvedCall {
   input: JsonObject;
 }
 
-/** It may run: what it touches is known, and who answers. */
+/** A call that may run: its effects and its route are known. */
 export interface AdmittedCall extends FittedCall {
   effects: ResolvedEffects;
   route: Route;
 }
 
-/** Hands a call on to the phase in which its tool is known. */
+/** Moves a call to the phase in which its tool is known. */
 export function resolved(run: CallRun, plan: ToolPlan): ResolvedCall {
   run.plan = plan;
   if (plan.settings.deadlineMs > 0) run.deadlineAt = run.startedAt + plan.settings.deadlineMs;
-  return run as ResolvedCall; // what is new in this phase was set above; so below
+  return run as ResolvedCall; // the fields of this phase were set above; likewise below
 }
 
-/** Hands a call on to the phase in which its input is known. */
+/** Moves a call to the phase in which its input is known. */
 export function fitted(run: ResolvedCall, input: JsonObject, parsed: unknown): FittedCall {
   run.input = input;
   run.parsed = parsed;
   return run as FittedCall;
 }
 
-/** Hands a call on to the phase in which it may run. */
+/** Moves a call to the phase in which it may run. */
 export function admitted(run: FittedCall, effects: ResolvedEffects, route: Route): AdmittedCall {
   run.effects = effects;
   run.route = route;
   return run as AdmittedCall;
 }
 
-/** It was admitted, whatever has become of it since. */
+/** Whether the call was admitted, whatever its state is now. */
 export function isAdmitted(run: CallRun): run is AdmittedCall {
   return run.route !== undefined;
 }
 
-/** The keys that a call locks, a session's own distinguished from those of other sessions. */
+/** The keys that a call locks. Keys of a session are made distinct from those of other sessions. */
 export function lockKeysOf({ effects, turn, route }: AdmittedCall): LockKeys {
   const isPlayed = route.rules.locks !== "everybody";
   return effects.hasSessionKeys || isPlayed ? lockKeysIn(turn.session.id, effects.lock, isPlayed) : effects.lock;

@@ -1,4 +1,4 @@
-/** One call from its arrival to its one result: the steps, in order. */
+/** The steps of one call, in order, from its arrival to its one result. */
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 import type { Turn } from "../session/turn.ts";
 import { places } from "../session/turn-queue.ts";
@@ -25,10 +25,10 @@ import { rewriteCall } from "./admit/rewrite-call.ts";
 import { countStart, runInBackground, startIsKept, whileDirect } from "./jobs/run-in-background.ts";
 import { takeOutput } from "./finish/take-output.ts";
 
-/** The outcome of a phase: the call, which continues, or the error that ends it. Throwing ends it too. */
+/** The outcome of a phase: the call, which continues, or the error that ends it. A phase that throws ends the call too. */
 type Phase<Run> = Run | ToolError | Promise<Run | ToolError>;
 
-/** Runs one call that nothing but itself can end: no signal, no batch to fail. Never throws or rejects. */
+/** Runs a single call: it has no signal, and no batch whose failure would cancel it. Never throws or rejects. */
 export function runCall(parts: CallParts, turn: Turn, raw: unknown, options: CallOptions): Answer {
   turn.isSingleCall = true;
   const run = beginCall(parts, turn, raw, options);
@@ -39,11 +39,11 @@ export function runCall(parts: CallParts, turn: Turn, raw: unknown, options: Cal
 
 export interface BeginOptions extends CallOptions {
   readonly inRound?: true;
-  /** It is recorded with the others of its batch, all of them or none. */
+  /** The caller records the `call-start`, in one write with those of the other calls of the batch. */
   readonly isSubmitted?: boolean;
 }
 
-/** Takes a call in: from here on it has an id, is recorded, and will have a result. */
+/** Begins a call: reads it, gives it an id and records it. From here on the call will have a result. */
 export function beginCall(parts: CallParts, turn: Turn, raw: unknown, options: BeginOptions): CallRun {
   const read = readCall(raw, parts.inputLimits);
   const run = new CallRun(parts, turn, options, read.call);
@@ -64,7 +64,7 @@ export function beginCall(parts: CallParts, turn: Turn, raw: unknown, options: B
   return run;
 }
 
-/** The line of the log that says what the model decided, before anything of it happens. */
+/** Logs what the model decided, before any of it is done. */
 function logDecision({ call, callId, parts }: CallRun): void {
   const { name, id, reasoning } = call;
   const why = reasoning === undefined || reasoning === "" ? "" : ` - ${reasoning.slice(0, MAX_REASONING)}`;
@@ -78,12 +78,12 @@ function noteWarnings(run: CallRun, warnings: readonly string[]): void {
   for (const warning of warnings) run.parts.ports.log.warn(`The call of ${run.call.name} was corrected. ${warning}`);
 }
 
-// Whether it is an Error is known sooner than whether it is a ToolError, which has a look-up of its own; here it can be nothing else.
+// `instanceof Error` is faster than `instanceof ToolError`, which has its own `Symbol.hasInstance`; the only Error possible here is a ToolError.
 function executeOrFinish(run: CallRun, came: AdmittedCall | ToolError): Answer {
   return came instanceof Error ? finishCall(run, came) : executeCall(came);
 }
 
-/** Decides whether the call may run. The calls of a batch pass here one after another, in call order. */
+/** Decides whether the call may run. The calls of a batch are admitted one after another, in call order. */
 export function admitCall(run: CallRun): Phase<AdmittedCall> {
   const arrived = pass(run, run, rewrite);
   const resolved = pass(run, arrived, resolve);
@@ -93,20 +93,23 @@ export function admitCall(run: CallRun): Phase<AdmittedCall> {
 }
 
 /**
- * Runs an admitted call to its result; the calls of a batch pass here side by side. Never throws or rejects.
+ * Runs an admitted call to its result; the calls of a batch run concurrently. Never throws or rejects.
  *
- * A call is approved before it can be a background job: the caller gets the question, or `approval_required`, while it still waits.
+ * Approval comes before the start of a background job, so that the caller gets the question, or `approval_required`, while it still waits.
  */
 export function executeCall(run: AdmittedCall): Answer {
   return run.resumed?.job === undefined ? follow(run, allow(run), begin) : runInBackground(run, resumeJob);
 }
 
-/** A background job from before a crash; it may have to be approved again. */
+/** Resumes a background job after a crash; it may have to be approved again. */
 function resumeJob(run: AdmittedCall): Answer {
   return follow(run, pass(run, pass(run, allow(run), noteEarlier), countStart), runOrFinish);
 }
 
-/** A call from before a crash that was no job as far as is known: it may be what ended its process before that was written. */
+/**
+ * Runs a call from before a crash again that is not known to be a job. The call may be the reason why the process ended, so its start is stored
+ * first.
+ */
 function startAgain(run: AdmittedCall): Answer {
   return follow(run, startIsKept(run), runOrFinish);
 }
@@ -130,7 +133,7 @@ function begin(run: CallRun, came: AdmittedCall | ToolError): Answer {
     : answer;
 }
 
-/** Whether the call is a background job from its beginning; elsewhere than in a session it is waited for. */
+/** Whether the call starts as a background job. Outside a session, the caller waits for the call instead. */
 function beginsInBackground(run: AdmittedCall): boolean {
   const { background, options, plan } = run;
   const { mode = "direct" } = plan.tool;
@@ -138,7 +141,9 @@ function beginsInBackground(run: AdmittedCall): boolean {
   return ((background ?? options.background) === true || mode !== "direct") && mayOutliveTurn(run);
 }
 
-/** Only a session records the end of a call that was not waited for, and a simulation has no later. */
+/**
+ * Whether the call may continue after its turn: only a recorded session keeps the end of such a call, and a simulation does not outlive its calls.
+ */
 function mayOutliveTurn({ turn: { session } }: AdmittedCall): boolean {
   return session.recorded && !session.isEphemeral && session.simulation === undefined;
 }
@@ -155,7 +160,7 @@ function runAttempts(run: CallRun, came: AdmittedCall | ToolError): Answer {
   try {
     if (hasFallbacks(begun)) return follow(begun, tryEach(begun), takeAnswer);
     const answer = attempt(begun, attemptEnded);
-    if (answer instanceof Promise) run.holdProcess(); // while it is waited for, the process stays alive
+    if (answer instanceof Promise) run.holdProcess(); // keeps the process alive while the caller waits
     return answer;
   } catch (thrown: unknown) {
     return takeAnswer(run, stepFailed(run, thrown));
@@ -200,7 +205,7 @@ function reconcile(run: AdmittedCall): Phase<AdmittedCall> {
   return resumed?.isInterrupted === true && !continuesElsewhere(run) ? reconcileCall(run, resumed) : run;
 }
 
-/** A person may have to allow a call that cannot be undone. */
+/** Asks for approval where the call needs it: its effect may not be undoable. */
 function approve(run: AdmittedCall): Phase<AdmittedCall> {
   const { plan, parts, options } = run;
   if (run.isAnswered || !run.route.rules.isConsequential) return run;
@@ -222,17 +227,17 @@ function beginSession(run: AdmittedCall): Phase<AdmittedCall> {
   return run.route.opensSessions ? beginEngineSession(run) : run;
 }
 
-/** The first end of a call counts. */
+/** Returns the cancellation if the call was cancelled, else `end`: the first end of a call counts. */
 function unlessCancelled<Run extends CallRun>(run: CallRun, end: Run | ToolError): Run | ToolError {
   return end instanceof CallRun ? (run.cancelled ?? end) : end;
 }
 
-/** Hands the call from one phase to the next, now or when the first is over. A call that was cancelled meanwhile ends there. */
+/** Passes the call to the next phase, now or when the pending phase has settled. A cancelled call ends there. */
 function pass<From extends CallRun, To extends CallRun>(run: CallRun, came: Phase<From>, next: (run: From) => Phase<To>): Phase<To> {
   return came instanceof Promise ? passLater(run, came, next) : enter(run, came, next);
 }
 
-// Code that makes closures is a function of its own: V8 allocates for them in every call of a function that may make some.
+// A separate function because of its closures: V8 allocates a context in every call of a function that may create closures.
 function passLater<From extends CallRun, To extends CallRun>(
   run: CallRun,
   coming: Promise<From | ToolError>,
@@ -244,7 +249,7 @@ function passLater<From extends CallRun, To extends CallRun>(
   );
 }
 
-/** Continues with the outcome of the last phase, be it an error, now or when it is over. */
+/** Continues with the outcome of the last phase, even an error, now or when the phase has settled. */
 function follow<Run extends CallRun, End>(run: CallRun, came: Phase<Run>, step: Step<Run, End>): End | Promise<End> {
   return came instanceof Promise ? followLater(run, came, step) : step(run, came);
 }
@@ -252,7 +257,7 @@ function follow<Run extends CallRun, End>(run: CallRun, came: Phase<Run>, step: 
 type Step<Run, End> = (run: CallRun, came: Run | ToolError) => End | Promise<End>;
 
 function followLater<Run extends CallRun, End>(run: CallRun, coming: Promise<Run | ToolError>, step: Step<Run, End>): Promise<End> {
-  run.holdProcess(); // while it is waited for, the process stays alive
+  run.holdProcess(); // keeps the process alive while the caller waits
   return coming.then(
     (came) => step(run, came),
     (thrown: unknown) => step(run, stepFailed(run, thrown)),
@@ -260,7 +265,7 @@ function followLater<Run extends CallRun, End>(run: CallRun, coming: Promise<Run
 }
 
 function enter<From extends CallRun, To extends CallRun>(run: CallRun, came: From | ToolError, next: (run: From) => Phase<To>): Phase<To> {
-  if (!(came instanceof CallRun)) return came; // sooner known than that it is a ToolError, and each call passes here ten times
+  if (!(came instanceof CallRun)) return came; // a faster check than `instanceof ToolError`, and every call passes here ten times
   if (run.cancelled !== undefined) return run.cancelled;
   try {
     return next(came);
@@ -269,7 +274,10 @@ function enter<From extends CallRun, To extends CallRun>(run: CallRun, came: Fro
   }
 }
 
-/** A step threw: the program's own code inside it (a schema library, a gate) or a fault of ours. Either way the call ends and holds nothing. */
+/**
+ * Makes an error of an exception in a step: one of the program's own code (a schema library, a gate) or a bug in Haft. The call releases its locks
+ * and slots and ends.
+ */
 function stepFailed(run: CallRun, thrown: unknown): ToolError {
   release(run);
   if (isToolError(thrown)) return thrown;

@@ -1,33 +1,33 @@
-/** The routes of a call to the engine that answers it, with the rules that hold there: the one place that decides what is real. */
+/** Decides which engine answers a call, and with which rules. The only place that decides whether a call is real. */
 import type { ResolvedEffects } from "../core/effects.ts";
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
 import { isReal, type AnswerSource } from "../core/answer-source.ts";
 import type { SimulationMode } from "../session/simulation-mode.ts";
 
-/** A source and its engine; `cache` has none, as kept results are looked up. */
+/** An answer source and its engine. `cache` has no engine: its answers come from the result cache. */
 export interface Answerer {
   readonly source: AnswerSource;
   readonly engine: Engine | undefined;
 }
 
-/** The rules that hold for a call, by who answers it. Steps ask these, never who it is. */
+/** The rules of a call, which depend on what answers it. Steps read these rules instead of looking at the source. */
 export interface RouteRules {
-  /** The calls that wait for its locks: all, those of its session, or none; then it needs no slot either. */
+  /** Which calls conflict with its locks: all, those of its session, or none. With "nobody", the call needs no slot either. */
   readonly locks: "everybody" | "session" | "nobody";
-  /** The call may have an effect that cannot be undone: a person may have to allow it, and it is recorded before it begins. */
+  /** The call may have an effect that cannot be undone: it may need approval, and its intent is recorded before it begins. */
   readonly isConsequential: boolean;
-  /** The tool itself answers, through its own engine. */
+  /** The tool's own engine answers, and it is live. */
   readonly isTool: boolean;
-  /** The tool's own engine is not asked to do it: what it would write is only noted. */
+  /** The tool is not run for real; its writes are only noted as pretended. */
   readonly isPretended: boolean;
-  /** Equal calls may share its answer. */
+  /** Equal calls may share the answer. */
   readonly caches: boolean;
-  /** The engine's `simulate` is asked in place of its `call`. */
+  /** The engine's `simulate` is called instead of its `call`. */
   readonly asksSimulate: boolean;
-  /** No engine is asked: the answer is one that was kept, or there is none. */
+  /** No engine is called: only a cached answer can be used. */
   readonly onlyKept: boolean;
-  /** The engine of a branch is asked about the session it is a branch of, where it keeps that elsewhere. */
+  /** On a branch, the engine is called with the parent session if it keeps session state remotely. */
   readonly sharesParent: boolean;
 }
 
@@ -46,52 +46,52 @@ const TOOL: RouteRules = {
 
 const CACHE: RouteRules = { ...TOOL, isConsequential: false, isTool: false, isPretended: true, onlyKept: true };
 
-/** Each row says how it differs from the tool itself. */
+/** Each row lists only the differences from the live tool. */
 const RULES: Readonly<Record<RouteKind, RouteRules>> = Object.freeze({
   tool: TOOL,
-  /** An engine of its toolset that answers in its place, and may touch what others can. */
+  /** The toolset's own engine is a stand-in, which may touch shared resources. */
   double: { ...TOOL, isTool: false, caches: false },
-  /** One that touches nothing. */
+  /** The toolset's own engine is a stand-in without effects. */
   played: { ...TOOL, locks: "session", isConsequential: false, isTool: false, caches: false },
-  /** Its own engine, asked what it would do. */
+  /** The tool's own engine, through its `simulate`. */
   simulate: { ...TOOL, locks: "nobody", isConsequential: false, isTool: false, isPretended: true, caches: false, asksSimulate: true },
-  /** An engine with its toolset. */
+  /** An engine of the fallback chain that answers in place of the tool. */
   standIn: { ...TOOL, locks: "nobody", isConsequential: false, isTool: false, isPretended: true, caches: false, sharesParent: false },
   cache: CACHE,
-  /** As `cache`, where the engine of the toolset is not live: equal calls do not share an answer. */
+  /** As `cache`, for a toolset whose engine is not live: equal calls do not share an answer. */
   cacheOfDouble: { ...CACHE, caches: false },
 });
 
-/** The engine that answers a call, with its rules. */
+/** The engine that answers a call, and its rules. */
 export interface Route {
   readonly engine: Engine;
   readonly rules: RouteRules;
-  /** The engine is notified when a session begins. */
+  /** The engine has `openSession` or `forkSession`, so it must know about new sessions. */
   readonly opensSessions: boolean;
-  /** Set where a rule or the caller named it. */
+  /** Set if a rule or the caller named the source. */
   readonly source?: AnswerSource;
-  /** The route that the call falls through to where this one has no answer. */
+  /** The route that the call falls through to if this one has no answer. */
   readonly next?: Route;
 }
 
 export interface RouteQuestion {
   readonly toolName: string;
   readonly effects: ResolvedEffects;
-  /** The way to the tool's own engine. */
+  /** The route to the tool's own engine. */
   readonly live: Route;
-  /** The tool's own engine has nothing to run for it. */
+  /** The tool has no handler, so that its own engine has nothing to run. */
   readonly isOnlyDescribed: boolean;
   /** The fallback chain of the call. */
   readonly answerers: readonly Answerer[];
   /** Set when the call's session is a simulation. */
   readonly simulation: SimulationMode | undefined;
-  /** The call's session is a branch of another. */
+  /** The call's session is a branch. */
   readonly isBranch: boolean;
   /** The fallback chain for tools that may not run in a simulation. */
   readonly standIns: readonly Answerer[];
 }
 
-/** The way to a tool's own engine: whatever it does is done. */
+/** The route to a tool's own engine, which runs the tool for real. */
 export function liveRoute(engine: Engine): Route {
   return Object.freeze(routeTo(engine, RULES[isToolItself(engine) ? "tool" : engine.effectFree === true ? "played" : "double"]));
 }
@@ -106,12 +106,12 @@ function isToolItself({ origin = "live" }: Engine): boolean {
 }
 
 /**
- * Decides which source answers, or why none may.
+ * Decides which source answers the call, or returns the error that says why none may.
  *
- * A tool with a stand-in is answered by it, everywhere. Of the others a live session asks the tool's engine. A simulation
- * asks it only for calls that change nothing but the session's state, and for reads of resources without simulated writes; every other
- * call goes to the engine's own `simulate`, else to the stand-ins, else it is refused. Nothing ever falls back to live. A tool without a
- * handler goes to the stand-ins, too, whatever it declares.
+ * A tool with a stand-in is always answered by the stand-in. For other tools, a live session calls the tool's engine. A simulation calls it only for
+ * calls that change nothing but the session's state, and for reads of resources without simulated writes; every other call goes to the engine's own
+ * `simulate`, else to the stand-ins, else it is refused. Nothing ever falls back to live. A tool without a handler goes to the stand-ins too,
+ * whatever effects it declares.
  */
 export function route(question: RouteQuestion): Route | ToolError {
   const { effects, simulation, toolName, answerers, standIns } = question;
@@ -120,26 +120,26 @@ export function route(question: RouteQuestion): Route | ToolError {
   const isStoodInFor = first !== undefined && !isReal(first.source);
   if (simulation === undefined) return (isStoodInFor ? chain(answerers, engine) : undefined) ?? live(question);
   const isDirty = simulation.isDirty([...effects.lock.reads, ...effects.lock.writes]);
-  // The cache holds the state of the world, not what was pretended since.
+  // The cache holds the real state, without what this simulation pretended to write.
   const answering = (list: readonly Answerer[]): Route | undefined =>
     chain(isDirty ? list.filter(({ source }) => source !== "cache") : list, engine);
   if (isStoodInFor) return answering(answerers) ?? answering(standIns) ?? notSimulatable(question, isDirty);
-  if (question.isOnlyDescribed) return answering(standIns) ?? live(question); // which says what is missing
+  if (question.isOnlyDescribed) return answering(standIns) ?? live(question); // the live engine's error says what is missing
   const writes = writesWorld(question);
-  // A read has no side effects to allow: the world has not what was only pretended.
+  // Allowing side effects does not matter for a read. A read of a dirty key stays simulated, as the real resource lacks the pretended writes.
   if (simulation.allowsSideEffects(toolName) && (writes || !isDirty)) return live(question);
   if (!isDirty && (engine.effectFree === true || !writes)) return live(question);
   if (engine.simulate !== undefined) return routeTo(engine, RULES.simulate);
   return answering(standIns) ?? notSimulatable(question, isDirty);
 }
 
-/** Whether it is answered only when every earlier call of its batch has settled. */
+/** Whether the call must wait until every earlier call of its batch has settled. */
 export function isSequential(first: Route | undefined): boolean {
   for (let one = first; one !== undefined; one = one.next) if (!one.rules.onlyKept && one.engine.order === "sequential") return true;
   return false;
 }
 
-/** The answerers as a route, from the last to the first. */
+/** Links the answerers to a route, built from the last to the first. */
 function chain(answerers: readonly Answerer[], own: Engine): Route | undefined {
   let next: Route | undefined;
   for (const { source, engine } of answerers.toReversed()) {
@@ -149,7 +149,7 @@ function chain(answerers: readonly Answerer[], own: Engine): Route | undefined {
   return next;
 }
 
-/** Whether more is written than the branch's own: what a remote engine keeps of a session is shared, unless it can copy it. */
+/** Whether the call writes more than the branch's own state. The session state of a remote engine is shared, unless the engine can fork it. */
 function writesWorld({ live: { engine }, effects }: RouteQuestion): boolean {
   return effects.writesWorld || (isShared(engine) && effects.writes.length > 0);
 }

@@ -1,4 +1,4 @@
-/** From a name to a call that may run: its tool, the gates that need no input, what it touches, who answers, and room in its turn. */
+/** Admits a call: finds its tool, passes the gates that need no input, resolves its effects, finds its route, and applies the rules of its turn. */
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { ResolvedEffects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
@@ -19,7 +19,7 @@ import { passDocumentationGate } from "./documentation-gate.ts";
 import { route, type Answerer, type Route } from "../route.ts";
 import { enterTurn } from "./turn-rules.ts";
 
-/** Finds the tools of this name and, by the input, the one that is meant. */
+/** Finds the tools of this name and chooses the overload by the input. */
 export function resolveTool(run: CallRun): ResolvedCall | ToolError {
   const { parts, call } = run;
   const candidates = candidatesOf(run);
@@ -37,7 +37,7 @@ function candidatesOf({ parts, call, options }: CallRun): readonly RegisteredToo
   return visibility === undefined ? parts.registry.resolve(call.name) : resolveVisible(parts.registry, call.name, visibility);
 }
 
-/** Of a name with several tools on offer, the fingerprint of the one that the call is of, as it came. */
+/** The fingerprint of the overload that a call refers to, from its unmodified input; undefined if its name is not overloaded. */
 export function calledOverload(run: CallRun): string | undefined {
   const { call, parts } = run;
   const family = parts.registry.overloads(call.name);
@@ -48,11 +48,14 @@ export function calledOverload(run: CallRun): string | undefined {
     const { input } = takeBackgroundFlag(call, parts.registry)?.call ?? call;
     return offeredFingerprint(chooseOverload(candidates, readableInput(input)), family);
   } catch {
-    return undefined; // the admission says why the tool cannot be called
+    return undefined; // admission reports why the tool cannot be called
   }
 }
 
-/** A name with one colon for two is one character shorter than that of its tool, as that which providers are given for a long one may be. */
+/**
+ * Warns about a name with one colon instead of two. Such a name is one character shorter than the tool's; so may be the encoded name of a long one,
+ * which has no colon.
+ */
 function noteName(run: CallRun, qualifiedName: string): void {
   const { name } = run.call;
   if (!name.includes(":")) return;
@@ -62,7 +65,7 @@ function noteName(run: CallRun, qualifiedName: string): void {
   ];
 }
 
-/** The same once a toolset that was added late is open, or could not be opened in its time. */
+/** Resolves the tool once its toolset, which was added late, has opened or has failed to open in time. */
 export async function resolveLater(run: CallRun, opening: Promise<unknown>): Promise<ResolvedCall | ToolError> {
   const waited = await waitFor(run, opening, {
     endsAt: Infinity,
@@ -71,7 +74,7 @@ export async function resolveLater(run: CallRun, opening: Promise<unknown>): Pro
   return "ended" in waited ? waited.ended : resolveTool(run);
 }
 
-/** The input by which an overload is chosen. @param input as `readCall` copied it */
+/** Returns the input by which an overload is chosen. @param input as `readCall` copied it */
 export function readableInput(input: unknown): JsonValue {
   const sent = input as JsonValue; // copied into plain JSON by readCall
   if (typeof sent !== "string") return sent;
@@ -97,7 +100,7 @@ export function passGates(run: ResolvedCall): ResolvedCall | ToolError {
   return passDocumentationGate(run) ?? run;
 }
 
-/** Of a tool that the model's provider runs, there is nothing to call; what the provider asks about its own calls can be answered. */
+/** Refuses calls of tools that the model's provider runs, except for the answer to a provider's question about its own call. */
 function runAtProvider({ plan: { qualifiedName }, call, turn, isProviderQuestion }: ResolvedCall): ToolError | undefined {
   if (isProviderQuestion !== true || readProviderApproval(call.input) === undefined)
     return new ToolError("not_executable", `${qualifiedName} is run by the model's provider, never here.`);
@@ -105,7 +108,7 @@ function runAtProvider({ plan: { qualifiedName }, call, turn, isProviderQuestion
   return new ToolError("not_simulatable", `The provider would call ${qualifiedName} for real, and this is a simulation.`);
 }
 
-/** Calls of a batch pass here one after another, in call order. */
+/** Finds the route of the call and applies the rules of its turn. The calls of a batch pass here one after another, in call order. */
 export function routeCall(run: FittedCall): AdmittedCall | ToolError {
   const { plan, turn, parts, options } = run;
   const { session } = turn;
@@ -119,7 +122,7 @@ export function routeCall(run: FittedCall): AdmittedCall | ToolError {
   const refusal = run.cancelled ?? (plan.hasTurnRule ? enterTurn(turn, plan.tool, plan.qualifiedName) : undefined);
   if (refusal !== undefined) return refusal;
   if (plan.hasTurnRule) call.enteredTurn = plan.qualifiedName;
-  // Pretended writes are remembered for the reads after them.
+  // Remember pretended writes for later reads of the same keys.
   if (found.rules.isPretended) session.simulation?.markDirty(call.callId, { writes: effects.writes, locked: effects.lock.writes });
   return call;
 }
@@ -141,7 +144,7 @@ function findRoute(run: FittedCall, effects: ResolvedEffects): Route | ToolError
   return undecidedHook(plan.qualifiedName, parts.undecidedHook);
 }
 
-/** The fallback chain of the call; the runtime's own tools always answer themselves, and the answer to a provider is never simulated. */
+/** The fallback chain of the call. The runtime's own tools always answer themselves, and the answer to a provider is never simulated. */
 function answerersOf({ plan, parts, options }: FittedCall): readonly Answerer[] | undefined {
   if (plan.registered.toolset.name === OWN_NAMESPACE || plan.tool.providerExecuted === true) return undefined;
   return options.answerers ?? parts.chains.answerersFor(plan.registered, plan.engine);

@@ -1,20 +1,20 @@
-/** Records which documentation was read in a session, and refuses calls of tools that ask for it to be read first. */
+/** Records which documentation was read in a session, and refuses tools that require reading it first. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ResolvedCall } from "../call-run.ts";
 import { isShown } from "../finish/shown-results.ts";
 import { isVisible } from "../../registry/visible-tool.ts";
 
-/** The toolset of the tool `info`. Reading marks are its state, so a session's branches, rollbacks and stored log have them too, under this name. */
+/** The toolset of the tool `info`. Reading marks are its session state, so branches, rollbacks and stored logs include them, under this name. */
 export const DOCUMENTATION_TOOLSET = "manual";
-/** Hands out the documentation of one tool. */
+/** The tool that returns the documentation of one tool. */
 export const INFO_TOOL = "info";
 
 const INFO_NAME = `${DOCUMENTATION_TOOLSET}::${INFO_TOOL}`;
 
 /**
- * Refuses a tool with `requiresReading` unless the model has its documentation before it, read by an earlier message: a call next to the
- * reading was written without knowing what it says, whichever of the two is quicker.
+ * Refuses a tool with `requiresReading` unless an earlier message of the model read its documentation, which is still shown. A call in the same
+ * message as the reading does not count, whichever ends first: it was written without the documentation.
  */
 export function passDocumentationGate(run: ResolvedCall): ToolError | undefined {
   const { tool, qualifiedName } = run.plan;
@@ -40,7 +40,7 @@ export function passDocumentationGate(run: ResolvedCall): ToolError | undefined 
 
 interface Reading {
   readonly message: string;
-  /** Logs of the first version lack it. */
+  /** Missing in logs of the first version. */
   readonly callId?: string;
 }
 

@@ -1,46 +1,46 @@
-/** Calls that began before a crash and are taken up again. */
+/** Calls that began before a crash and are resumed. */
 import type { EnclosingCall } from "../../core/approval-store.ts";
 import type { EarlierJob } from "../jobs/job.ts";
 
-/** Calls that were made in a background job before a crash: each comes to its result before the job is run again. `run` or `end` is called once. */
+/** The nested calls of a background job from before a crash. Each gets its result before the job is run again. Call `run` or `end` once. */
 export interface EarlierCalls {
   /** Never rejects. */
   run(): Promise<void>;
-  /** Cancels those that have not ended, and those that `run` has still to begin. */
+  /** Cancels the calls that have not ended, including those that `run` has not started yet. */
   cancel(reason: string): void;
-  /** Ends them as cancelled: their job is not run. Never rejects. */
+  /** Ends the calls as cancelled, because their job is not run. Never rejects. */
   end(reason: string): Promise<void>;
 }
 
-/** The facts about a call that began before a crash which steer how it is taken up again. */
+/** The facts about a call from before a crash that decide how it is resumed. */
 export interface ResumedCall {
-  /** Its intent was recorded: it has the tool and the input that hooks left it, and none is asked again. */
+  /** Its intent was recorded, so it has the final tool and input: no hook is called again. */
   readonly isDecided: boolean;
   /** It may have been run, and its outcome is unknown. */
   isInterrupted: boolean;
-  /** It had its effect, and `answer.raw` has what it answered: it is not run. */
+  /** It had its effect, and `answer.raw` has its answer: it is not run again. */
   isAnswered: boolean;
-  /** Set where it was a background job. */
+  /** Set if it was a background job. */
   job: EarlierJob | undefined;
-  /** The calls that it was made in, the innermost first: those of composite tools are run again after it. */
+  /** The calls around it, the innermost first. Those of composite tools are run again after it. */
   readonly within: readonly EnclosingCall[];
-  /** The calls that were made in it, until they have ended. */
+  /** Its nested calls, until they have ended. */
   calls: EarlierCalls | undefined;
-  /** The name under which its engine continues its work elsewhere: it is asked for instead of called again. */
+  /** The engine's id of the work that continues elsewhere: the engine attaches to it instead of being called again. */
   remoteId: string | undefined;
-  /** Why a session's own rule put it to an approver, who had not allowed it: it is put to one again. */
+  /** Why a session's own rule asked for approval that was not given yet: approval is asked again. */
   askedFor: string | undefined;
-  /** The digest of the call that an answer allowed: one that comes to the same is not asked about again. */
+  /** The digest of the call that was approved. If the call still has this digest, approval is not asked again. */
   allowed: string | undefined;
   /** It may have been run before the crash, and is run again because its effects allow that. */
   mayHaveRun: boolean;
-  /** Makes the changes of state again that it made: it turned out to have happened. */
+  /** Repeats the state changes of the call, which turned out to have happened. */
   repeatChanges(): void;
   /** Called when it has its result. */
   ended(): void;
 }
 
-/** The state of a call that began before a crash and is taken up again. */
+/** The identity of a call from before a crash that is resumed. */
 export interface EarlierRun {
   readonly callId: string;
   readonly idempotencyKey: string | undefined;

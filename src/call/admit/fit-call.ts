@@ -1,4 +1,4 @@
-/** Makes the input fit the tool's schema, or says why it cannot. */
+/** Makes the input fit the tool's schema, or returns the error that says why it cannot. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { PENDING_CHECKS, SAFETY_DECISION, isComputer, safetyChecks, withoutChecks } from "../../core/safety-checks.ts";
@@ -10,7 +10,7 @@ import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import { fitted, type FittedCall, type ResolvedCall } from "../call-run.ts";
 import { settleParsing } from "./settle-parsing.ts";
 
-/** Accepts any object; text is read as the JSON it spells, as it will be for the tool's own schema. */
+/** Accepts any object. Text is parsed as JSON, as it would be for the tool's own schema. */
 export const ANY_OBJECT = compileSchema(true);
 const FITS_ANY_OBJECT = new InputFitter(ANY_OBJECT);
 
@@ -22,11 +22,15 @@ export function fitCall(run: ResolvedCall): Fitted | Promise<Fitted> {
 }
 
 function mayHaveChecks(sent: JsonValue): boolean {
-  if (typeof sent === "string") return sent.includes(PENDING_CHECKS) || sent.includes(SAFETY_DECISION) || sent.includes("\\u"); // a name may be escaped
+  // the key may be escaped
+  if (typeof sent === "string") return sent.includes(PENDING_CHECKS) || sent.includes(SAFETY_DECISION) || sent.includes("\\u");
   return isJsonObject(sent) && (Object.hasOwn(sent, PENDING_CHECKS) || Object.hasOwn(sent, SAFETY_DECISION));
 }
 
-/** The provider's checks are shown and recorded with the input; the tool, whose schema may not have them, is not given them. */
+/**
+ * Fits an input that has a provider's safety checks. The checks are shown and recorded with the input, but not passed to the tool, whose schema may
+ * lack them.
+ */
 function fitBeside(run: ResolvedCall, sent: JsonValue): Fitted | Promise<Fitted> {
   const input = isJsonObject(sent) ? sent : fitSent(run, sent, FITS_ANY_OBJECT);
   if (input instanceof Error) return input;
@@ -39,9 +43,9 @@ function fitBeside(run: ResolvedCall, sent: JsonValue): Fitted | Promise<Fitted>
 
 function fitInput(run: ResolvedCall, sent: JsonValue): Fitted | Promise<Fitted> {
   const { plan } = run;
-  const validate = run.options.validate && plan.tool.providerExecuted !== true; // its schema is not that of a provider's question
+  const validate = run.options.validate && plan.tool.providerExecuted !== true; // a provider's question does not follow the tool's schema
   if (!plan.registered.hasWarned && validate) warnOnce(run, plan.registered);
-  // Without validation an input still is an object: there is nothing else to record and to hand on.
+  // Without validation, the input must still be an object, as it is recorded and passed on as one.
   const fitter = (validate ? plan.inputFitter : undefined) ?? FITS_ANY_OBJECT;
   const input = fitter.accepts(sent) ? sent : fitSent(run, sent, fitter);
   if (input instanceof Error) return input;
@@ -61,7 +65,7 @@ function fitSent(run: ResolvedCall, sent: JsonValue, fitter: InputFitter): JsonO
 
 const MAX_WARNINGS = 5;
 
-/** Schemas are compiled when they are first needed, so this is when their warnings are known. */
+/** Logs the schema's warnings. Schemas are compiled on first use, so the warnings are known only here. */
 function warnOnce(run: ResolvedCall, registered: RegisteredTool): void {
   registered.hasWarned = true;
   const { warnings, qualifiedName } = registered;
@@ -70,10 +74,10 @@ function warnOnce(run: ResolvedCall, registered: RegisteredTool): void {
   }
 }
 
-/** The tool's own rules, then its own schema library. */
+/** Applies the tool's own `validate`, then its schema library. */
 function applyOwnRules(run: ResolvedCall, input: JsonObject): Fitted | Promise<Fitted> {
   const { tool } = run.plan;
-  run.input = input; // recorded, whatever the rules say
+  run.input = input; // recorded even if the rules refuse it
   if (tool.validate !== undefined) {
     const problems = readProblems(tool.validate(input));
     if (problems.length > 0) return invalidInput(run, problems);

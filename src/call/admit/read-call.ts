@@ -1,4 +1,4 @@
-/** Reads a call that came from a model: whatever it is, it becomes a ToolCall or an error that says why not. */
+/** Reads an untrusted call of a model: whatever it is, it becomes a ToolCall or an error that says why not. */
 import { MAX_NAME_LENGTH, type ToolCall } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonLimits } from "../../core/base/json-limits.ts";
@@ -12,7 +12,7 @@ export interface ReadCall {
   readonly error: ToolError | undefined;
   readonly repairs: readonly Repair[];
   readonly warnings: readonly string[];
-  /** The model's provider asks whether it may make a call, by the `kind` that its wire format gave. */
+  /** The model's provider asks whether it may make a call; so says the `kind` that the wire format set. */
   readonly isProviderQuestion: boolean;
 }
 
@@ -20,7 +20,7 @@ const NONE: readonly never[] = Object.freeze([]);
 const NO_INPUT: JsonObject = Object.freeze({});
 const NAMELESS: ToolCall = Object.freeze({ name: "" });
 const MAX_ID_LENGTH = 1024;
-/** Keys of a call that are never taken for input by the rule of misplaced parameters. */
+/** Keys of a call that are never taken for misplaced input. */
 const CALL_KEYS: ReadonlySet<string> = new Set([
   "id",
   "callId",
@@ -36,8 +36,8 @@ const CALL_KEYS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Other keys that providers and protocols write next to a call and that do not affect how it is run, with their usual values. With another
- * value, such a key is like any other.
+ * Other keys that providers and protocols write next to a call and that do not affect how it is run, with their usual values. With any other value,
+ * such a key is treated like an unknown one.
  */
 const PASSED_OVER: ReadonlyMap<string, (value: unknown) => boolean> = new Map<string, (value: unknown) => boolean>([
   ["kind", (value) => value === "function" || value === "custom" || value === "approval"],
@@ -52,11 +52,11 @@ const PASSED_OVER: ReadonlyMap<string, (value: unknown) => boolean> = new Map<st
   ["offeredName", (value) => typeof value === "string"],
   ["native", isJsonObject],
 ]);
-/** Of those, the ones that tools have as parameters, too. */
+/** The keys above that tools also have as parameters. */
 const LIKE_PARAMETERS = ["kind", "status", "warnings", "offeredName", "native"] as const;
 const INPUT_KEYS = ["input", "arguments", "parameters"] as const;
 
-/** The key that is meant by a key with these words. */
+/** The correct key for common wrong ones, written without "_" and "-" in lower case. */
 const MEANT: ReadonlyMap<string, string> = new Map([
   ["args", "input"],
   ["argument", "input"],
@@ -74,7 +74,7 @@ const MEANT: ReadonlyMap<string, string> = new Map([
   ["tooluseid", "id"],
 ]);
 
-/** True for the calls of a message; false for one alone. */
+/** True for the calls of a message; false for a single call. */
 export function isBatch(calls: ToolCall | readonly ToolCall[]): calls is readonly ToolCall[] {
   try {
     return Array.isArray(calls);
@@ -83,7 +83,7 @@ export function isBatch(calls: ToolCall | readonly ToolCall[]): calls is readonl
   }
 }
 
-/** A call that was read before its turn has come: what happens to the original meanwhile changes nothing. */
+/** A call that is read before its turn begins, so that later changes to the original have no effect. */
 export class CallAsRead implements ToolCall {
   readonly name: string;
   readonly read: ReadCall;
@@ -97,9 +97,8 @@ export class CallAsRead implements ToolCall {
 /**
  * Copies a call into frozen plain JSON.
  *
- * Reads `tool` for `name` and `arguments` or `parameters` for `input`, as other runtimes write them. Where no
- * input is given and the call has other keys, those are the input, with a warning. An
- * unreadable call still gives a ToolCall to record, besides its error.
+ * Reads `tool` for `name` and `arguments` or `parameters` for `input`, as other runtimes write them. If no input is given and the call has other
+ * keys, those become the input, with a warning. An unreadable call still gives a ToolCall to record, with its error.
  */
 export function readCall(raw: unknown, limits: JsonLimits): ReadCall {
   try {
@@ -116,7 +115,7 @@ function readUnguarded(raw: unknown, limits: JsonLimits): ReadCall {
       new ToolError("invalid_call", `A call is an object with a name and an input, not ${kindOf(raw)}.`, { hint: CALL_HINT }),
     );
   }
-  const fields = raw as Readonly<Record<string, unknown>>; // an object can be asked for any key; a getter that throws is caught
+  const fields = raw as Readonly<Record<string, unknown>>; // any key may be read from an object; a getter that throws is caught
   const id = readId(fields["id"] ?? fields["callId"] ?? fields["call_id"]);
   const name = fields["name"] ?? fields["tool"];
   if (typeof name !== "string" || name === "") {
@@ -135,7 +134,7 @@ function readUnguarded(raw: unknown, limits: JsonLimits): ReadCall {
   return readInput({ name, id }, fields, limits);
 }
 
-/** A call as OpenAI, Gemini or Bedrock write it, or a message of theirs. */
+/** Whether this is a call as OpenAI, Gemini or Bedrock write it, or one of their messages. */
 function isProviderCall(fields: Readonly<Record<string, unknown>>): boolean {
   return ["function", "functionCall", "function_call", "toolUse", "tool_use", "tool_calls", "content", "parts"].some(
     (key) => typeof fields[key] === "object" && fields[key] !== null,
@@ -161,7 +160,7 @@ function readInput({ name, id }: Caption, fields: Readonly<Record<string, unknow
       warnings = [`The input was next to the name instead of in "input": ${Object.keys(misplaced).join(", ")}.`];
     }
   }
-  input ??= NO_INPUT; // null is how callers and models mean that there is none
+  input ??= NO_INPUT; // callers and models write null for no input
   try {
     const copy = copyJson(input, limits);
     const repairs = copy.dropped.length === 0 ? NONE : copy.dropped.map(droppedKey);
@@ -180,7 +179,7 @@ function readInput({ name, id }: Caption, fields: Readonly<Record<string, unknow
   }
 }
 
-/** The input, under any of its three names; an error where two of them are set. */
+/** The input, under any of its three names; an error if two of them are set. */
 function givenInput(fields: Readonly<Record<string, unknown>>): unknown {
   const { input, arguments: given, parameters } = fields;
   if (given === undefined && parameters === undefined) return input ?? undefined;
@@ -191,7 +190,7 @@ function givenInput(fields: Readonly<Record<string, unknown>>): unknown {
   return new ToolError("invalid_call", `A call has both "${first}" and "${second}"; the call was not run.`, { hint: CALL_HINT });
 }
 
-/** Returns the corrections of the call's reader. */
+/** Returns the corrections that the reader of the model's reply made. */
 function readWarnings(warnings: unknown): readonly string[] {
   return isStringArray(warnings) ? warnings.slice(0, MAX_WARNINGS).map((warning) => warning.slice(0, MAX_WARNING_LENGTH)) : NONE;
 }
@@ -199,7 +198,7 @@ function readWarnings(warnings: unknown): readonly string[] {
 const MAX_WARNINGS = 20;
 const MAX_WARNING_LENGTH = 2_000;
 
-/** The known facts of a call before its input is read. */
+/** The name and id of a call, before its input is read. */
 interface Caption {
   readonly name: string;
   readonly id: string | undefined;
@@ -211,7 +210,7 @@ function makeCall({
   input,
   reasoning,
 }: Caption & { readonly input?: unknown; readonly reasoning?: string | undefined }): ToolCall {
-  // Made whole where it is as most are: a field that is added later is kept apart from the others.
+  // Most calls have an id and an input: creating these at once avoids a slower object layout.
   const call: { id?: string; name: string; input?: unknown; reasoning?: string } =
     id === undefined || input === undefined ? { name } : { id, name, input };
   if (id !== undefined && input === undefined) call.id = id;
@@ -232,13 +231,13 @@ function isEmptyObject(value: unknown): boolean {
 }
 
 /**
- * Refuses a key that says nothing to us: whatever it was meant to do would not be done.
+ * Refuses a key that is not known: ignoring it could do something else than was meant.
  *
- * @param mayBeInput there is no other input, so that a key may be a parameter in the wrong place
+ * @param mayBeInput there is no other input, so the key may be a misplaced parameter
  */
 function unknownKey(fields: Readonly<Record<string, unknown>>, mayBeInput: boolean): ToolError | undefined {
   for (const key in fields) {
-    if (key === "id" || key === "name" || key === "input") continue; // as most have no others
+    if (key === "id" || key === "name" || key === "input") continue; // most calls have only these
     if (CALL_KEYS.has(key) || key === "__proto__" || isPassedOver(key, fields[key])) continue;
     const meant = meantKey(key);
     if (mayBeInput && (meant === undefined || !holdsInput(fields[key]))) continue;
@@ -250,7 +249,7 @@ function unknownKey(fields: Readonly<Record<string, unknown>>, mayBeInput: boole
   return undefined;
 }
 
-/** The key that is meant to be the name, as other libraries have it; a promise has none. */
+/** Hints at the key that was probably meant to be the name, or at a promise that was not awaited. */
 function namelessHint(fields: object): string {
   if (fields instanceof Promise) return `A promise was given: put await before it. ${CALL_HINT}`;
   const meant = Object.keys(fields).find((key) => meantKey(key) === "name");
@@ -264,21 +263,21 @@ function meantKey(key: string): string | undefined {
 
 const KEYS_OF_A_CALL = ["name", "input", "id", "arguments", "parameters", "reasoning"] as const;
 
-/** Whether a value looks like all of the input, rather than one parameter of it. */
+/** Whether a value looks like the whole input rather than one parameter of it. */
 function holdsInput(value: unknown): boolean {
   return isJsonObject(value) || (typeof value === "string" && value.trimStart().startsWith("{"));
 }
 
-/** True for what a provider wrote, and for what is not there. */
+/** True for a provider's key with its usual value, and for a missing value. */
 function isPassedOver(key: string, value: unknown): boolean {
   return value === undefined || value === null || PASSED_OVER.get(key)?.(value) === true;
 }
 
 /**
- * The parameters next to the name. A key that may be the provider's as well is one of them where others are, and where the call
- * has no place for an input at all: a tool that is run without one of its parameters may do something else than was asked.
+ * Collects misplaced parameters, those next to the name. A key that may also be a provider's counts as a parameter if there are others, or if the
+ * call has no input key at all: a tool that runs without one of its parameters may do something else than was asked.
  *
- * @param hasNoInputKey none of the keys for the input, not even with an empty one
+ * @param hasNoInputKey the call has none of the input keys, not even with an empty value
  */
 function misplacedInput(fields: Readonly<Record<string, unknown>>, hasNoInputKey: boolean): Record<string, unknown> | undefined {
   let found: Record<string, unknown> | undefined;

@@ -1,4 +1,4 @@
-/** Finds out what became of a call that a crash interrupted, before anything is done twice. */
+/** Finds out what happened to a call that a crash interrupted, before it could be run twice. */
 import type { Effects, Reconciled } from "../../core/effects.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { withoutChecks } from "../../core/safety-checks.ts";
@@ -9,10 +9,10 @@ import type { ResumedCall } from "./earlier-calls.ts";
 
 type Reconcile = NonNullable<Effects["reconcile"]>;
 
-/** Longest time one `reconcile` may take. */
+/** Longest time that one `reconcile` may take, in milliseconds. */
 const TIMEOUT_MS = 30_000;
 
-/** Asks the tool of an interrupted call that may not be repeated. Without an answer, its outcome is unknown. */
+/** Calls the tool's `reconcile` for an interrupted call that may not be repeated. Without an answer, the outcome is unknown. */
 export function reconcileCall(run: AdmittedCall, resumed: ResumedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
   writeEnded(run);
   if (run.effects.repeatable) {
@@ -39,7 +39,7 @@ async function ask(run: AdmittedCall, resumed: ResumedCall, reconcile: Reconcile
   }
   if ("thrown" in waited) return outcomeUnknown(run.toolName, `Its reconcile failed: ${describeThrown(waited.thrown)}`);
   const { value } = waited;
-  // Anything but a plain yes or no is not an answer: taken for a no, it would be run twice.
+  // Only true and false count as answers: anything else taken for false would run the call twice.
   if (value?.happened === true) {
     run.answer.raw = value.output;
     resumed.isAnswered = true;
@@ -49,7 +49,7 @@ async function ask(run: AdmittedCall, resumed: ResumedCall, reconcile: Reconcile
   return run;
 }
 
-/** The result of a call that may have had its effect, of which nothing more is known. */
+/** The error of a call that may have had its effect, about which nothing more is known. */
 export function outcomeUnknown(toolName: string, reason?: string): ToolError {
   const why = reason === undefined ? "" : ` ${reason}`;
   return new ToolError("outcome_unknown", `The process ended while ${toolName} ran; whether it had its effect is not known.${why}`, {

@@ -1,4 +1,4 @@
-/** Works out what one call reads and writes, and which keys it must lock for that. */
+/** Computes what one call reads and writes, and which keys it must lock for that. */
 import { qualifiedName } from "../../core/call.ts";
 import { isSessionKey, type ResolvedEffects, type Effects, type LockKeys } from "../../core/effects.ts";
 import { areComputed, compileKeys, type ResourceKeys } from "../../core/resource-keys.ts";
@@ -14,11 +14,11 @@ const MAX_REASON_LENGTH = 200;
 const NONE: readonly string[] = Object.freeze([]);
 
 /**
- * Returns the function that gives a tool's effects for an input; it never throws.
+ * Returns the function that computes a tool's effects for an input; it never throws.
  *
- * Fixed keys give one shared frozen object. Keys that cannot be used (a function throws or returns a promise,
- * a key is empty or too long, there are too many) make the call undeclared; `warn` gets the reason, once per
- * tool. With a clock it also gets, once, a warning about functions that take longer than 50 ms.
+ * Fixed keys give one shared frozen object. Keys that cannot be used (a function throws or returns a promise, a key is empty or too long, there are
+ * too many) make the call undeclared; `warn` gets the reason, once per tool. With a clock it also gets, once, a warning about functions that take
+ * longer than 50 ms.
  */
 export function createEffectsResolver(
   tool: Tool,
@@ -34,7 +34,7 @@ export function createEffectsResolver(
   return () => fixed;
 }
 
-/** Its calls have effects, and it may be run again: they are remembered. */
+/** A composite tool has no effects of its own, only its nested calls have. It may be repeated, because the results of those calls are kept. */
 const COMPOSITE: ResolvedEffects = Object.freeze({
   reads: NONE,
   writes: NONE,
@@ -48,7 +48,7 @@ const COMPOSITE: ResolvedEffects = Object.freeze({
   hasSessionKeys: false,
 });
 
-/** Whether two calls of a tool with these effects may touch something different. */
+/** Whether calls of a tool with these effects may touch different keys, depending on the input. */
 export function dependsOnInput({ reads, writes }: Effects = {}): boolean {
   return areComputed(reads) || areComputed(writes);
 }
@@ -106,7 +106,7 @@ class EffectsResolver {
     for (const shared of [this.#undeclared, this.#unusable, this.#readsToolset, this.#touchesNothing]) freeze(shared);
   }
 
-  /** @param isTimed whether code of the program's own may run, which may take too long */
+  /** @param isTimed whether the program's own code may run, which may take too long */
   resolve(input: JsonObject, isTimed: boolean = true): ResolvedEffects {
     if (this.#reads === undefined && this.#writes === undefined) return this.#undeclared;
     const startedAt = this.#clock?.now() ?? 0;
@@ -123,7 +123,8 @@ class EffectsResolver {
 
   #writing(allReads: readonly string[], writes: readonly string[]): ResolvedEffects {
     const commutative = this.#effects.commutative === true;
-    // A plain write keeps out all that a read of its key would; a commutative one that also reads must keep out its like.
+    // A plain write excludes everything that a read of its key would, so the read needs no lock. A commutative write that also reads keeps the read
+    // lock, to exclude other commutative writes.
     const reads = commutative || allReads.length === 0 ? allReads : allReads.filter((key) => !writes.includes(key));
     const [first = ""] = writes;
     const locked = writes.length === 1 ? [first, this.#writesPlace + first] : [...writes, ...writes.map((key) => this.#writesPlace + key)];
@@ -164,7 +165,7 @@ class EffectsResolver {
     return this.#unusable;
   }
 
-  /** A process that had no processor meanwhile took no time over it. */
+  /** Warns about slow key functions. Only processor time counts if it is known: the process may not have been scheduled meanwhile. */
   #checkTime(clock: Clock, { startedAt, ranAt }: { readonly startedAt: number; readonly ranAt: number | undefined }): void {
     const now = clock.now();
     if (now - startedAt <= MAX_RESOLVE_MS || this.#warnedOfTime) return;
@@ -179,9 +180,9 @@ class EffectsResolver {
 }
 
 /**
- * The keys that a call locks on behalf of its session: what lives in the state of one session is not what lives in another's.
+ * The keys that a call locks on behalf of its session: session keys are made distinct from those of other sessions.
  *
- * @param isPretended all of them live there, as the tool is only played
+ * @param isPretended all keys belong to the session, as the tool is only simulated
  */
 export function lockKeysIn(sessionId: string, lock: LockKeys, isPretended: boolean = false): LockKeys {
   const prefix = `session ${sessionId.replaceAll("%", "%25").replaceAll("/", "%2F").replaceAll(":", "%3A")}:`;
@@ -192,22 +193,22 @@ export function lockKeysIn(sessionId: string, lock: LockKeys, isPretended: boole
   return { reads: lock.reads.map(scoped), writes: lock.writes.map(scoped), commutative: lock.commutative };
 }
 
-/** A session's own key, as itself or as the place of its writer in a toolset. */
+/** Whether a key is a session key, or the `/writes/` key of one in a toolset. */
 function isOwn(key: string): boolean {
   return isSessionKey(key) || (key.startsWith("toolset:") && key.includes("/writes/session:"));
 }
 
-/** Whether it is a key that `lockKeysIn` made of a session's own. */
+/** Whether `lockKeysIn` made this key from a session key. */
 export function isKeyOfSession(key: string): boolean {
   return key.startsWith("session ") || (key.startsWith("toolset:") && key.includes("/writes/session "));
 }
 
-/** The key of everything in a toolset; a slash in its name does not split it. */
+/** The key of everything in a toolset. A slash in the toolset's name is escaped, so that it does not separate segments. */
 function toolsetKey(name: string): string {
   return `toolset:${name.replaceAll("%", "%25").replaceAll("/", "%2F")}`;
 }
 
-/** The keys without repeats and without slashes at the end, or what is wrong with them: `threw: …`. */
+/** Returns the keys without duplicates and trailing slashes, or what is wrong with them: `threw: …`. */
 type KeyReader = (input: JsonObject) => readonly string[] | string;
 
 function keyReader(declared: ResourceKeys | undefined): KeyReader | undefined {
@@ -217,7 +218,7 @@ function keyReader(declared: ResourceKeys | undefined): KeyReader | undefined {
   return (input) => tryOr(threw, () => checkKeys(keys(input)));
 }
 
-/** Fixed keys, checked, a function for templates, or what is wrong with them. */
+/** The checked keys if they are fixed, a function for templates, or what is wrong with them. */
 function compileChecked(declared: string | readonly string[]): ReturnType<typeof compileKeys> | string {
   const fault = checkKeys(declared);
   if (typeof fault === "string") return fault;
@@ -240,7 +241,7 @@ function threw(thrown: unknown): string {
 function checkKeys(found: unknown): readonly string[] | string {
   const value: unknown = typeof found === "string" ? [found] : found;
   if (value instanceof Promise) {
-    value.catch(() => {}); // its failure needs no handling: the promise itself is the mistake
+    value.catch(() => {}); // the promise itself is the mistake, so its rejection is ignored
     return "gave a promise";
   }
   if (!Array.isArray(value)) return `gave ${value === null ? "null" : `a value of type ${typeof value}`} where an array belongs`;
@@ -255,13 +256,13 @@ function checkKeys(found: unknown): readonly string[] | string {
     if (MISSING.test(key)) return `gave the key ${JSON.stringify(key.slice(0, MAX_REASON_LENGTH))}, which was made from a missing value`;
     if (key.length > MAX_KEY_LENGTH) return `gave a key of ${key.length} characters`;
     const normal = withoutSlashesAtEnd(key);
-    if (count === 1) return [normal]; // has no room to grow, which matters where many calls wait
+    if (count === 1) return [normal]; // an array literal has no spare capacity, which saves memory if many calls wait
     if (!keys.includes(normal)) keys.push(normal);
   }
   return keys;
 }
 
-/** `file:/a/` → `file:/a`, `file:/` → `file:`; a key of slashes only is the one slash. */
+/** `file:/a/` → `file:/a`, `file:/` → `file:`; a key of slashes only becomes one slash. */
 function withoutSlashesAtEnd(key: string): string {
   let end = key.length;
   while (end > 1 && key.charCodeAt(end - 1) === SLASH) end--;
@@ -270,7 +271,7 @@ function withoutSlashesAtEnd(key: string): string {
 
 const SLASH = 47;
 
-/** A segment that JavaScript makes of a value that is not there, or is no text. */
+/** A segment that JavaScript made of a missing value, or of a value that is not text. */
 const MISSING = /(?:^|[:/])(?:undefined|null|NaN|\[object Object\])(?:$|[:/])/;
 
 function freeze(effects: ResolvedEffects): void {

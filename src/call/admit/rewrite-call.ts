@@ -1,4 +1,4 @@
-/** Lets hooks look at a call before anything else does: change it, stop it, or leave it. */
+/** Calls the hooks that may change, stop or accept a call, before the call is resolved. */
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { ToolCall } from "../../core/call.ts";
@@ -19,7 +19,7 @@ export function rewriteCall(run: CallRun): CallRun | ToolError | Promise<CallRun
   return run.parts.beforeHooks.length === 0 ? (changedQuestion(run, came) ?? run) : runHooks(run, came);
 }
 
-/** Refuses another call in place of one that the provider makes: a person would be shown what is not done. */
+/** Refuses a changed call if the provider makes it: a person would be shown something else than what is done. */
 function changedQuestion({ parts, isProviderQuestion, call }: CallRun, came: ToolCall): ToolError | undefined {
   if (call === came) return undefined;
   if (isProviderQuestion !== true) return changedChecks(parts.registry, call, came);
@@ -34,7 +34,7 @@ function changedQuestion({ parts, isProviderQuestion, call }: CallRun, came: Too
   );
 }
 
-/** Refuses a call without the checks that it came with: a person would not be asked what the provider wants confirmed. */
+/** Refuses a call whose safety checks were changed: a person would not be asked what the provider wants confirmed. */
 function changedChecks(registry: Registry, call: ToolCall, came: ToolCall): ToolError | undefined {
   const checks = checksOf(registry, came);
   if (checks === undefined || canonicalJson(checks) === canonicalJson(checksOf(registry, call) ?? {})) return undefined;
@@ -47,7 +47,7 @@ function changedChecks(registry: Registry, call: ToolCall, came: ToolCall): Tool
   );
 }
 
-/** A tool that is not known yet may be a computer. */
+/** Returns the safety checks of a computer tool's call. A tool that is not known yet counts as one. */
 function checksOf(registry: Registry, { name, input }: ToolCall): JsonObject | undefined {
   const checks = safetyChecks(readableInput(input));
   if (checks === undefined) return undefined;
@@ -55,7 +55,7 @@ function checksOf(registry: Registry, { name, input }: ToolCall): JsonObject | u
   return found instanceof ToolError || found.some(({ tool }) => isComputer(tool)) ? checks : undefined;
 }
 
-/** Runs it with the input that the caller makes of the one it came with. */
+/** Replaces the input with the result of the caller's `rewriteInput`. */
 function takeInput(run: CallRun, rewriteInput: (call: ToolCall) => unknown): ToolError | undefined {
   const input = rewriteInput(run.call);
   if (input === run.call.input) return undefined;
@@ -78,7 +78,7 @@ async function runHooks(run: CallRun, came: ToolCall): Promise<CallRun | ToolErr
   return changedQuestion(run, came) ?? run;
 }
 
-/** Does what a hook decided; a decision that means nothing stops the call, for it may have been meant to. */
+/** Applies a hook's decision. An invalid decision stops the call, as it may have been meant to. */
 function obey(run: CallRun, hook: Hook, decision: HookDecision | null): ToolError | undefined {
   if (decision === undefined || decision === null || decision === run.call) return undefined;
   if (typeof decision === "object" && "veto" in decision) return veto(hook, decision.veto);

@@ -1,11 +1,11 @@
-/** A call runs the tool that it was resolved to: while it waits, a server may list another under the same name. */
+/** Ensures that a call runs the tool that it was resolved to: while the call waits, a server may list another tool under the same name. */
 import { ToolError } from "../../core/error.ts";
 import { definitionFingerprint } from "../../schema/definition-fingerprint.ts";
 import type { AdmittedCall } from "../call-run.ts";
 
 /**
- * The error of a call whose tool is defined otherwise by now. Asked right before each attempt, whatever was waited for, where the registry has
- * changed since the tool was found. A tool that was removed meanwhile is run, or refused by its engine.
+ * The error of a call whose tool's definition has changed. Checked right before each attempt, after all waits, if the registry has changed since the
+ * tool was found. A tool that was removed meanwhile is still called; its engine may refuse it.
  */
 export function definitionChanged({ plan, parts, isReal, resumed, attempts }: AdmittedCall): ToolError | undefined {
   const { registry } = parts;

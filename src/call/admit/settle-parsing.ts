@@ -1,11 +1,11 @@
-/** Waits for a tool's own schema library where it has to, and reads what it says; anything unclear is a failure, never a pass. */
+/** Waits for a tool's own schema library if it is asynchronous, and reads its answer. An invalid answer is a failure, never a pass. */
 import { ToolError } from "../../core/error.ts";
 import type { ParsedInput } from "../../core/tool.ts";
 import { isPromiseLike, waitFor } from "../../policy/attempts/deadline.ts";
 import { readParsed } from "../../registry/check-input.ts";
 import type { CallRun } from "../call-run.ts";
 
-/** Longest time a schema library's asynchronous validation may take. */
+/** Longest time that a schema library's asynchronous validation may take, in milliseconds. */
 const PARSE_TIMEOUT_MS = 10_000;
 
 export interface Parsing<End> {
@@ -16,7 +16,7 @@ export interface Parsing<End> {
   take(parsed: ParsedInput): End;
 }
 
-/** Throws or rejects when the answer is no `ParsedInput`, or with what the library threw. */
+/** Throws or rejects if the answer is not a `ParsedInput`, or with the library's own error. */
 export function settleParsing<End>(run: CallRun, parsing: Parsing<End>): End | ToolError | Promise<End | ToolError> {
   return isPromiseLike(parsing.work) ? settleLater(run, parsing, parsing.work) : parsing.take(readParsed(parsing.work, parsing.what));
 }

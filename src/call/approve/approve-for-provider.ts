@@ -1,4 +1,4 @@
-/** A question of the model's provider, put to a person as a call that needs approval is. The answer goes back to the provider, which makes the call. */
+/** Asks a person a question of the model's provider, like an approval. The answer goes back to the provider, which runs the tool. */
 import type { Engine } from "../../core/engine.ts";
 import type { ToolError } from "../../core/error.ts";
 import { readProviderApproval } from "../../core/provider-approval.ts";
@@ -7,12 +7,12 @@ import { approvalNeed } from "../context/composite.ts";
 import { isCovered, wasAllowed } from "./approve-whole.ts";
 import { askApproval } from "./ask-approval.ts";
 
-/** Asks unless a rule or an earlier answer allows it. */
+/** Asks for approval unless a rule or an earlier answer allows the call. */
 export function approveForProvider(run: AdmittedCall): AdmittedCall | Promise<AdmittedCall | ToolError> {
   if (approvalNeed(run, true) === undefined || wasAllowed(run) || isCovered(run)) return run;
   const { server = "", tool = "" } = readProviderApproval(run.input) ?? {};
   return askApproval(run, `The model's provider asks before it calls ${JSON.stringify(tool)} of the server ${JSON.stringify(server)}.`);
 }
 
-/** Answers the calls that were allowed. Nothing is run here. */
+/** Answers the approved calls. Runs nothing. */
 export const PROVIDER_ENGINE: Engine = Object.freeze({ kind: "provider", call: () => ({ approved: true }) });

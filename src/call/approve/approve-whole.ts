@@ -10,19 +10,19 @@ import { askApproval, noteAllowed } from "./ask-approval.ts";
 import { CallRun, type AdmittedCall } from "../call-run.ts";
 import { approvalNeed, neededIn } from "../context/composite.ts";
 
-/** Most calls that one answer covers, and most bytes of them as JSON: all of them are shown. */
+/** Maximum number of calls that one answer covers, and maximum size of them as JSON: all of them are shown to the approver. */
 const MAX_COVERED = 200;
 const MAX_COVERED_BYTES = 64 * 1024;
 
-/** How often a call with this digest may still be made, without being asked about. */
+/** How often a call with this digest may still be made without asking again. */
 type Covers = Map<string, number>;
 
-/** Of calls that were approved as a whole. */
+/** The covered calls of each call that was approved as a whole. */
 const COVERS = new WeakMap<CallRun, Covers>();
 
 /**
- * Simulates the call. Where it, or a call that it would make, needs approval, it is put to the approver with all of those calls. The answer covers each as
- * often as it was shown, with the input that was shown; what the call makes besides is asked about as ever.
+ * Simulates the call. If it or one of its nested calls needs approval, the approver is asked once and shown all nested calls. The answer covers each
+ * of them, with the input that was shown, as often as it was shown. Approval of any other nested call is asked as usual.
  */
 export async function approveWhole(run: AdmittedCall): Promise<AdmittedCall | ToolError> {
   const { preview, calls } = await run.parts.simulate(run);
@@ -36,14 +36,14 @@ export async function approveWhole(run: AdmittedCall): Promise<AdmittedCall | To
   const answer = { isOfPerson: false };
   const allowed = await askApproval(run, reason ?? "", { preview, covers, onAllowed: () => (answer.isOfPerson = true) });
   if (isToolError(allowed) || !answer.isOfPerson) return allowed;
-  // A question that an earlier process asked is answered as it was shown then.
+  // A question from before a crash covers the calls that were shown then.
   COVERS.set(run, coversOf((await questionOf(run))?.covers ?? covers));
   return run;
 }
 
 /**
- * After a crash, the calls of the question that is still open: an answer to it may be by a person who saw those, whatever this simulation made. Undefined where
- * there is none, or it is about another definition.
+ * After a crash, the calls shown with the question that is still open: a person may have answered it having seen those, whatever this simulation
+ * shows. Undefined if there is no open question, or if it is about another definition.
  */
 async function shownBefore(run: AdmittedCall): Promise<readonly CoveredCall[] | undefined> {
   if (run.resumed === undefined) return undefined;
@@ -51,7 +51,7 @@ async function shownBefore(run: AdmittedCall): Promise<readonly CoveredCall[] | 
   return question?.status === "open" && question.digest === ownDigest(run) ? question.covers : undefined;
 }
 
-/** After a crash: what the answer covers that was given then, without the calls that have ended. */
+/** After a crash, restores which calls the earlier answer covers, without the calls that have ended. */
 export async function coverAgain(run: AdmittedCall): Promise<AdmittedCall> {
   const question = await questionOf(run);
   if (question?.status !== "allowed" || question.covers === undefined) return run;
@@ -61,13 +61,13 @@ export async function coverAgain(run: AdmittedCall): Promise<AdmittedCall> {
   return run;
 }
 
-/** Whether an answer before a crash, or in the process that had its session before, allowed this very call. */
+/** Whether this very call was approved before a crash, or in the process that owned its session before. */
 export function wasAllowed(run: AdmittedCall): boolean {
   const allowed = run.resumed?.allowed;
   return allowed !== undefined && allowed === ownDigest(run);
 }
 
-/** Whether an answer about a call around this one covers it; it is then used up. */
+/** Whether the approval of a call around this one covers it; if so, one use of it is taken. */
 export function isCovered(run: AdmittedCall): boolean {
   let outer: unknown = run.turn.madeIn;
   let digest: string | undefined;
@@ -89,7 +89,7 @@ function questionOf({ parts, turn, callId }: AdmittedCall) {
   return parts.approvals.get(approvalId({ sessionId: turn.session.id, callId })).catch(() => undefined);
 }
 
-/** From the first on, as many as can be shown. */
+/** The first calls, as many as can be shown. */
 function shownCalls(calls: readonly CoveredCall[]): readonly CoveredCall[] {
   const shown: CoveredCall[] = [];
   let bytes = 0;
@@ -128,7 +128,7 @@ function takeOne(covers: Covers, digest: string): boolean {
   return left > 0;
 }
 
-/** The calls made in it, at any depth, that have ended. The oldest events of a long session may be in its store alone. */
+/** The nested calls that have ended, at any depth. The oldest events of a long session may be only in its store. */
 async function endedIn({ parts, turn: { session }, callId }: AdmittedCall): Promise<readonly CoveredCall[]> {
   const { eventLog, firstKept, log } = session;
   const events = eventLog === undefined || firstKept === 0 ? log : readEvents(eventLog);

@@ -1,4 +1,4 @@
-/** Puts a call to a person or a rule. No lock is held meanwhile. */
+/** Asks a person or a rule for approval of a call. No lock is held meanwhile. */
 import type { ApprovalPreview } from "../../core/approval-preview.ts";
 import type { CoveredCall, EnclosingCall } from "../../core/approval-store.ts";
 import type { ApprovalNote } from "../../core/approvals.ts";
@@ -14,11 +14,11 @@ import { CallRun, type AdmittedCall } from "../call-run.ts";
 import { callsAround } from "../context/calls-around.ts";
 import { noteWait } from "../finish/call-timing.ts";
 
-/** The parts of a question about a call and the calls that it would make. */
+/** The parts of a question that covers a call and its nested calls. */
 export interface WholeQuestion {
   readonly preview: ApprovalPreview;
   readonly covers: readonly CoveredCall[];
-  /** Called when it was asked and allowed, and not by a rule or an earlier answer. */
+  /** Called if a person was asked and allowed the call; not for a rule or an earlier answer. */
   onAllowed(): void;
 }
 
@@ -64,21 +64,21 @@ function notInTime(qualifiedName: string): ToolError {
   return new ToolError("approval_denied", `${qualifiedName} was not approved before the call's deadline.`);
 }
 
-/** Counts a question for these calls: the same ones when it is asked and when it is over. */
+/** Changes the number of open questions of these calls. Call it with the same calls when the question begins and ends. */
 function countAwaiting(calls: readonly CallRun[], change: 1 | -1): readonly CallRun[] {
   for (const call of calls) call.awaiting = (call.awaiting ?? 0) + change;
   return calls;
 }
 
-/** Records that an answer about a call around this one allows it: after a crash it is not asked about again. */
+/** Records that the approval of a call around this one covers it, so that approval is not asked again after a crash. */
 export function noteAllowed(run: AdmittedCall, digest: string): void {
   const id = approvalId({ sessionId: run.turn.session.id, callId: run.callId });
   void keepNote(run, "", { type: "answer", id, digest, status: "allowed" });
 }
 
-/** The events of a question. The first is recorded once it can be answered, and is durable before the approver is asked. */
+/** Records the events of a question. `approval-ask` is recorded once the question can be answered, and is durable before the approver is called. */
 function keepNote(run: AdmittedCall, reason: string, note: ApprovalNote): Promise<void> | undefined {
-  // A call that has its result is over for its log, where its question may still be on its way; one that was left continues elsewhere.
+  // A call with a result records nothing more, though its question may still be pending; a handed-over session continues in another process.
   if (run.result !== undefined || run.turn.session.isHandedOver) return undefined;
   const { eventBase, toolName, input } = run;
   const { id, digest } = note;
@@ -92,7 +92,7 @@ function keepNote(run: AdmittedCall, reason: string, note: ApprovalNote): Promis
   return undefined;
 }
 
-/** The principal whose call it is, else the agent. */
+/** The principal that made the call, else the name of the agent. */
 function askerOf({ options, parts }: AdmittedCall): string | undefined {
   return principalIdOf(options.data) ?? parts.agentName;
 }
@@ -110,7 +110,7 @@ function enclosing(run: AdmittedCall): { readonly within?: readonly EnclosingCal
   return within.length === 0 ? {} : { within: Object.freeze(within) };
 }
 
-/** The input of a call whose hooks run, which was not checked yet, or does not fit its tool. */
+/** The input as it was sent, for a call that is still in its hooks or whose input does not fit its tool. */
 function sentInput({ call: { input } }: CallRun): JsonObject {
   return isJsonObject(input) ? input : {};
 }

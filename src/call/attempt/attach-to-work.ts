@@ -1,4 +1,4 @@
-/** Work that an engine continues elsewhere: noted while it runs, and asked for by a later process instead of being begun again. */
+/** Work that an engine continues elsewhere: its id is recorded, so that a later process can attach to it instead of starting it again. */
 import type { ToolContext } from "../../core/context.ts";
 import type { EngineRequest } from "../../core/engine.ts";
 import { isToolError } from "../../core/error.ts";
@@ -6,12 +6,12 @@ import { MAX_ID_LENGTH } from "../../core/recording/read-event.ts";
 import type { AdmittedCall } from "../call-run.ts";
 import { outcomeUnknown } from "../admit/reconcile-call.ts";
 
-/** Whether a call from before a crash is asked for where its work continues. */
+/** Whether a resumed call attaches to work that continues elsewhere. */
 export function continuesElsewhere({ resumed, route }: AdmittedCall): boolean {
   return resumed?.remoteId !== undefined && route.engine.attach !== undefined && route.rules.isTool;
 }
 
-/** Records the id of the work, where a later process could ask for it. */
+/** Records the id of the work, if a later process could attach to it. */
 export function noteRemote(run: AdmittedCall, remoteId: string): void {
   const { route, turn } = run;
   if (run.resumed?.remoteId === remoteId || route.engine.attach === undefined || !route.rules.isTool) return;
@@ -19,7 +19,7 @@ export function noteRemote(run: AdmittedCall, remoteId: string): void {
   run.record({ ...run.eventBase, type: "call-remote", toolName: run.toolName, remoteId });
 }
 
-/** Asks for the work. Where there is none any more, the call is made again if it may be repeated. */
+/** Attaches to the work. If the work no longer exists, the call is made again if it may be repeated. */
 export async function attachTo(run: AdmittedCall, remoteId: string, request: EngineRequest, context: ToolContext): Promise<unknown> {
   const { engine } = run.route;
   try {

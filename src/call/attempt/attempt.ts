@@ -1,4 +1,4 @@
-/** The attempts of one call: circuit, locks and slot, the handler on its deadline, release, backoff. */
+/** The attempts of one call: circuit, locks and slots, the handler with its timeout, release, backoff. */
 import type { EngineRequest } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
@@ -39,12 +39,12 @@ type End = ToolError | undefined;
 /** Continues the call after an attempt. Never throws or rejects. */
 type After<Result> = (run: AdmittedCall, end: End) => Result | Promise<Result>;
 
-/** Whether the first route that is asked need not be the last one. */
+/** Whether the call may need another route than its first. */
 export function hasFallbacks({ route }: AdmittedCall): boolean {
   return route.rules.onlyKept || route.next !== undefined;
 }
 
-/** Asks one after the other until one has an answer. */
+/** Tries one route after the other until one has an answer. */
 export async function tryEach(run: AdmittedCall): Promise<AdmittedCall | ToolError> {
   for (let { route } = run; ;) {
     const end = await (route.rules.onlyKept ? recallOr(run, notKept(run.toolName)) : tryEngine(run));
@@ -58,7 +58,7 @@ export async function tryEach(run: AdmittedCall): Promise<AdmittedCall | ToolErr
   }
 }
 
-/** Leaves nothing of what was asked before: neither a place in line, nor an answer to be kept as the tool's, nor a fault that is over. */
+/** Cleans up after a route without an answer: releases locks and slots, drops the answer from the cache, and ends the fault. */
 function leaveNothing(run: AdmittedCall, end: NoAnswer): void {
   endRead(run, end);
   if (!run.plan.holdsNothing) release(run);
@@ -75,7 +75,7 @@ function tryEngine(run: AdmittedCall): AdmittedCall | ToolError | Promise<Admitt
   return attempt<AdmittedCall | ToolError>(run, retry);
 }
 
-/** Makes further attempts where the end of the first one allows that. */
+/** Makes further attempts if the end of the first one allows a retry. */
 export function retry(run: AdmittedCall, end: End): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
   if (end === undefined) return run;
   return allowsRetry(run, end, 1) ? retryLoop(run, end) : end;
@@ -105,7 +105,7 @@ async function retryLoop(run: AdmittedCall, first: ToolError): Promise<AdmittedC
     const next = await attempt(run, sameEnd);
     if (next === undefined) return run;
     if (run.attempts !== attempts) error = sinceEarlier(run, error, next);
-    else if (next.code === "circuit_open") return error; // which opened meanwhile, and says less than the failure that opened it
+    else if (next.code === "circuit_open") return error; // the circuit opened meanwhile; the failure that opened it says more
     else error = endedBetween(error, next);
   }
   return error;
@@ -121,12 +121,12 @@ function allowsRetry(run: AdmittedCall, error: ToolError, tries: number): boolea
   );
 }
 
-/** Of a composite call: whether another attempt gets an answer to every call that it made, and so need not end as this one did. */
+/** Whether a composite call may be retried: each call that it made has its answer, so another attempt need not fail the same way. */
 function mayMakeCallsAgain({ isLogged, unanswered = 0 }: AdmittedCall): boolean {
-  return isLogged && unanswered === 0; // elsewhere than in a log nothing remembers the calls
+  return isLogged && unanswered === 0; // without a log, the results of the calls are not kept
 }
 
-/** The failure of a stand-in is no evidence against the tool, and takes nothing from its budget. */
+/** Whether the retry budget allows a retry. The failure of a stand-in does not use up the tool's budget. */
 function mayRetryNow(run: AdmittedCall): boolean {
   return !run.isReal || run.plan.budget.tryRetry();
 }
@@ -141,7 +141,7 @@ function sameEnd(_run: AdmittedCall, end: End): End {
   return end;
 }
 
-/** One attempt. What comes after it is called as its end is known: a promise for each step would be the greater part of a quick call. */
+/** Makes one attempt and calls `after` with its end. A callback, because a promise for each step would take most of the time of a quick call. */
 export function attempt<Result>(run: AdmittedCall, after: After<Result>): Result | Promise<Result> {
   const waitMs = circuitOf(run)?.admit() ?? 0;
   if (waitMs > 0) return afterRecall(run, recallOr(run, circuitOpen(run, waitMs)), after);
@@ -158,7 +158,7 @@ function afterRecall<Result>(run: AdmittedCall, end: End | Promise<End>, after: 
   return end instanceof Promise ? end.then((error) => after(run, error)) : after(run, end);
 }
 
-/** Runs the handler, unless the cache has its answer or there is a reason not to. */
+/** Runs the handler, unless the cache has the answer or there is an error. */
 function proceed<Result>(run: AdmittedCall, found: Found, after: After<Result>): Result | Promise<Result> {
   if (found === undefined) return invoke(run, after);
   giveBack(run);
@@ -175,7 +175,7 @@ function circuitOpen(run: AdmittedCall, waitMs: number): ToolError {
   });
 }
 
-/** The circuit of the call's tool; a stand-in for a tool neither has one nor changes it. */
+/** The circuit of the call's tool; undefined for a stand-in, which neither uses nor changes it. */
 function circuitOf(run: AdmittedCall): Circuit | undefined {
   return run.isReal ? run.plan.circuit : undefined;
 }
@@ -215,19 +215,19 @@ function invoke<Result>(run: AdmittedCall, after: After<Result>): Result | Promi
   return settleWithin(run, work, new AttemptOutcome(run, context, after), { endsAt, now, ending });
 }
 
-/** The event of an attempt that begins; spelled out, as those of every call are, because spreading takes longer. */
+/** The event for the start of an attempt. Written out, like the other events of every call, because spreading is slower. */
 function attemptOf({ callId, turn, clock, toolName, attempts: attempt }: AdmittedCall): RuntimeEvent {
   return { callId, sessionId: turn.session.id, turnId: turn.id, at: clock.wallTime(), type: "call-attempt", toolName, attempt };
 }
 
-/** A call that is made again because the one around it is tried again is a retry for what it asks: retries within retries do not multiply. */
+/** Counts a call as a request or, if a call around it is being retried, as a retry: so nested retries do not multiply. */
 function countRequest({ plan, turn, madeBy }: AdmittedCall): void {
   const caller = madeBy ?? turn.madeIn;
   if (caller !== undefined && isTriedAgain(caller)) plan.budget.noteRetry();
   else plan.budget.requests++;
 }
 
-/** Whether it, or a call around it, is past its first attempt. */
+/** Whether the call, or a call around it, is past its first attempt. */
 function isTriedAgain(call: object): boolean {
   let around: object | undefined = call;
   while (around instanceof CallRun) {
@@ -237,7 +237,7 @@ function isTriedAgain(call: object): boolean {
   return false;
 }
 
-/** The work to wait for; undefined when the answer is here. Only a third-party engine returns remote jobs. */
+/** The work to wait for; undefined if the answer is here. Only a third-party engine returns remote jobs. */
 function workOf(run: AdmittedCall, answer: unknown, context: AttemptContext): PromiseLike<unknown> | undefined {
   const isPlain = typeof answer === "object" && answer !== null && Object.getPrototypeOf(answer) === Object.prototype;
   if (!isPlain && answer instanceof RemoteJob) return followRemoteJob(answer, context, (id) => noteRemote(run, id));
@@ -249,7 +249,7 @@ function askFaulty(run: AdmittedCall, request: EngineRequest, context: AttemptCo
   return askWithFault(run, context, () => ask(run, request, context));
 }
 
-/** Asks the engine, within what tells later code whose call it works for, where anything asks that: it makes closures. */
+/** Calls the engine. Only if some code needs to know the calling call does it run in an async context, which takes closures. */
 function ask(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
   const { turn, beside, ticket, slots, options, parts } = run;
   const mayBeTracked = ticket !== undefined || slots !== undefined || turn.tracksCallers || beside !== undefined;
@@ -272,11 +272,11 @@ function put(run: AdmittedCall, request: EngineRequest, context: AttemptContext)
   const remoteId = resumed?.remoteId;
   if (remoteId !== undefined && continuesElsewhere(run)) return attachTo(run, remoteId, request, context);
   const answer = route.rules.asksSimulate ? route.engine.simulate?.(request, context) : route.engine.call(request, context);
-  // Its body runs where it is driven, so that is here: where what it calls and traces is known to be of this call.
+  // The generator's body runs where it is driven. Drive it here, so that its calls and traces belong to this call.
   return run.plan.tool.mode === "stateful" && isStatefulRun(answer) ? driveGenerator(run, answer, context.signal) : answer;
 }
 
-/** Gives back what was taken for an attempt that does not begin after all. */
+/** Releases what was taken for an attempt that does not begin. */
 function giveBack(run: AdmittedCall): void {
   if (!run.plan.holdsNothing) release(run);
   circuitOf(run)?.record("ignored");
@@ -320,10 +320,10 @@ class AttemptOutcome<Result> implements WaitOutcome<unknown, Result> {
     writeEnded(this.#run);
     recordFailure(this.#run, error);
     this.#orphan = abandon(this.#run, this.#context, noteAbandoned(this.#run, error.code));
-    return inNextMicrotask(this.#run, error, this.#after); // not within the code that cancels it
+    return inNextMicrotask(this.#run, error, this.#after); // not synchronously within the code that cancels the call
   }
 
-  /** A planned timeout stays: nothing else ends the attempt. */
+  /** Moves the end of the attempt. A planned timeout is not moved, as nothing else ends the attempt. */
   moveTo(endsAt: number): boolean {
     if (hasPlannedTimeout(this.#run)) return false;
     this.#context.deadline = endsAt;
@@ -378,7 +378,7 @@ function attemptFailed(run: AdmittedCall, context: AttemptContext, thrown: unkno
   return error;
 }
 
-/** An error that an engine answers with is its answer: it comes as near to the tool's own as its outputs do. */
+/** Notes an error that the engine gave as its answer, with its fidelity, as for an output. */
 function noteAnswer(run: AdmittedCall, error: ToolError, isMeant: boolean): void {
   const { faults } = run;
   if (faults !== undefined) faults.spoils = undefined;
@@ -387,7 +387,7 @@ function noteAnswer(run: AdmittedCall, error: ToolError, isMeant: boolean): void
   run.answer.fidelity = error instanceof StandInError && FIDELITIES.includes(error.fidelity) ? error.fidelity : undefined;
 }
 
-/** A failure that was put in on purpose says nothing about what the tool depends on. */
+/** Reports a failure to the circuit. Injected faults are ignored. */
 function recordFailure(run: AdmittedCall, error: ToolError): void {
   const circuit = circuitOf(run);
   if (circuit === undefined) return;

@@ -1,10 +1,10 @@
-/** Lets the engine begin with the call's session before its first call. */
+/** Begins the call's session at its engine, before the engine's first call in it. */
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import type { AdmittedCall } from "../call-run.ts";
 import { startedTooLate } from "./not-started.ts";
 
-/** Longest time an engine may take to begin with a session. */
+/** Longest time that an engine may take to begin a session, in milliseconds. */
 const TIMEOUT_MS = 30_000;
 
 export async function beginEngineSession(run: AdmittedCall): Promise<AdmittedCall | ToolError> {

@@ -1,4 +1,4 @@
-/** Finds what the callers of a call hold, and borrows it for the call. */
+/** Finds the locks and slots of the callers of a nested call, and borrows them for it. */
 import { isInside, type LockKeys } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import type { LockRequest, LockTicket, Locks } from "../../core/locks.ts";
@@ -7,7 +7,7 @@ import { isAdmitted, lockKeysOf, type AdmittedCall, type CallRun } from "../call
 import { isKeyOfSession } from "../admit/resolve-effects.ts";
 import { LeasedTicket, LentSlot, LentTicket, NestedTicket, limitOf, nestedLines, type HeldSlot } from "./lent-hold.ts";
 
-/** A call around another one that holds locks, or waits for them. */
+/** An outer call that holds locks or waits for them. */
 interface Holder {
   readonly run: AdmittedCall;
   readonly ticket: LockTicket;
@@ -23,10 +23,10 @@ interface Access {
 type Share = { readonly [Mode in Access["mode"]]: string[] };
 
 /**
- * The place in line of a call made inside others.
+ * Requests the locks of a nested call.
  *
- * Each key is lent by the nearest caller that holds it in the same mode or a stronger one, and asked of the locks themselves where none does.
- * An error where a caller holds it in a weaker mode: it waits for this call, and so this call would wait for itself.
+ * Each key is lent by the nearest caller that holds it in the same mode or a stronger one; other keys are requested from the locks themselves.
+ * Returns an error if a caller holds a key in a weaker mode: the caller waits for this call, so this call would wait for itself.
  */
 export function borrowLocks(run: AdmittedCall): LockTicket | ToolError {
   const { locks } = run.parts;
@@ -53,7 +53,7 @@ export function borrowLocks(run: AdmittedCall): LockTicket | ToolError {
 /**
  * Adds a lease to the locks of a call of a shared toolset.
  *
- * Keys that a caller holds by a lease of its own are covered by that one; those of the session are used by no other process.
+ * Keys that a caller's lease holds are covered by it; no other process uses session keys.
  */
 export function addLease(run: AdmittedCall, ticket: LockTicket, leases: Locks): LockTicket {
   const { reads, writes, commutative } = lockKeysOf(run);
@@ -92,12 +92,12 @@ function lentTicketOf({ run, ticket }: Holder): LentTicket {
   return lent;
 }
 
-/** The lines that a surrounding call waits in. */
+/** The lock queues in which an outer call waits. */
 function linesOf({ run, ticket }: Holder): readonly Locks[] {
   return nestedLines(ticket) ?? [run.parts.locks];
 }
 
-/** The nearest first. */
+/** The outer calls with locks, nearest first. */
 function holdersAround(run: CallRun): readonly Holder[] {
   const holders: Holder[] = [];
   for (let around = run.madeBy; around !== undefined; around = around.madeBy) {
@@ -132,7 +132,7 @@ function heldTooWeakly(run: AdmittedCall, around: AdmittedCall, { mode, key }: A
   );
 }
 
-/** The slot of this limit that the nearest caller lends which has one. */
+/** Returns the slot of this limit that the nearest caller with one lends. */
 export function lenderOfSlot(run: CallRun, limit: SlotLimit): LentSlot | undefined {
   for (let around = run.madeBy; around !== undefined; around = around.madeBy) {
     const { slots } = around;
@@ -146,7 +146,7 @@ export function lenderOfSlot(run: CallRun, limit: SlotLimit): LentSlot | undefin
   return undefined;
 }
 
-/** As `lenderOfSlot`, of the places of background jobs. */
+/** Like `lenderOfSlot`, for the slots of background jobs. */
 export function lenderOfJobSlot(run: CallRun): LentSlot | undefined {
   for (let around = run.madeBy; around !== undefined; around = around.madeBy) {
     const slot: HeldSlot | undefined = around.jobSlot;

@@ -1,47 +1,50 @@
-/** Finds deadlocks before they happen: a wait that could never end, because the calls it waits for wait in the end for the one that waits. */
+/** Finds deadlocks before they happen: a wait that could not end, because the calls it waits for wait, directly or not, for the waiting call. */
 import { deadlocks, isTurnAwaited, turnWaits, type TurnWait } from "../../session/turn-waits.ts";
 import { CallRun, type CallParts } from "../call-run.ts";
 import { BorrowedSlot, LentSlot, LentTicket, nestedLines, type HeldSlot } from "./lent-hold.ts";
 import { soleOf } from "../context/call-tree.ts";
 import { addTo } from "../../core/base/add-to.ts";
 
-/** Most owners looked at of each wait, and most calls in all; a cycle that is larger ends with a deadline. */
+/** Maximum number of owners checked per wait, and of calls in all. A larger cycle is not found; it ends at a deadline. */
 const MAX_OWNERS = 1_000;
 const MAX_CALLS = 10_000;
 
-/** Of a call or of a turn that is waited for, by its id: a call that has ended may still have lent what it held. */
+/** The wait of a call, or of a turn that is waited for, by its id. A call that has ended still counts if it lent locks or slots. */
 interface Wait {
-  /** It continues when all of these do. */
+  /** All of these must end. */
   readonly all: readonly string[];
-  /** And, where there are any, all of one of these groups. */
+  /** And, if there are any groups, all of at least one group. */
   readonly any: readonly (readonly string[])[];
 }
 
-/** A call, or code of a handler that waits for the turn of another session. Undefined for a call that has ended. */
+/** A call, or handler code that waits for a turn of another session. Undefined for a call that has ended. */
 type Waiting = CallRun | TurnWait;
 type Known = readonly [id: string, waiting: Waiting | undefined];
 
 deadlocks.closedBy = turnWouldDeadlock;
 
 /**
- * True where a call that begins to wait for its locks or its slot closes a cycle of waits.
+ * Whether a call that begins to wait for its locks or its slot closes a cycle of waits.
  *
- * A call is taken to wait for every call that its handler made and that waits itself, but for background jobs, and for the turns that its
- * handler waits for. A turn is over when its calls have ended, and what else its code waits for.
+ * A call is assumed to wait for every waiting call that its handler made, except background jobs, and for the turns that its handler waits for. A
+ * turn ends when its calls, and the other waits of its code, have ended.
  */
 export function wouldDeadlock(run: CallRun): boolean {
   if (run.madeBy === undefined && !mayBeWaitedFor(run)) return false;
   return closesCycle(run, run.parts);
 }
 
-/** As `wouldDeadlock`, for the handler of a call that begins to wait for a turn. */
+/** Like `wouldDeadlock`, for a handler that begins to wait for a turn. */
 function turnWouldDeadlock(wait: TurnWait): boolean {
   const caller = outerCall(wait);
   if (caller === undefined || (!holdsAnything(caller) && !wait.turns.some(({ queue }) => isTurnAwaited(queue)))) return false;
   return closesCycle(wait, caller.parts);
 }
 
-/** A call that is not nested and waits for its first lock came after all that wait for locks: only a turn can be waited for. */
+/**
+ * Whether anything can wait for this call. A call that is not nested and waits for its first lock is the last in the queue: only its turn can be
+ * waited for.
+ */
 function mayBeWaitedFor({ parts, turn, awaitedSlot }: CallRun): boolean {
   if (awaitedSlot !== undefined) return parts.nestedWaits.size > 0 || turnWaits().size > 0;
   return isTurnAwaited(turn.running?.queue);
@@ -61,11 +64,11 @@ function idOf(waiting: Waiting): string {
   return waiting instanceof CallRun ? waiting.callId : waiting.id;
 }
 
-/** Those that can still end. */
+/** The calls and turns that can still end. */
 function endingCalls(waits: ReadonlyMap<string, Wait>): ReadonlySet<string> {
   const ending = new Set<string>();
   const ends = (id: string): boolean => ending.has(id);
-  const lastFirst = [...waits].toReversed(); // those that are waited for were found after those that wait
+  const lastFirst = [...waits].toReversed(); // last first: a wait is found before the waits it depends on
   for (let before = -1; before < ending.size;) {
     before = ending.size;
     for (const [id, { all, any }] of lastFirst)
@@ -74,7 +77,7 @@ function endingCalls(waits: ReadonlyMap<string, Wait>): ReadonlySet<string> {
   return ending;
 }
 
-/** Every wait that this one depends on; undefined where there are too many. */
+/** Every wait that this one depends on; undefined if there are too many. */
 function waitsFrom(first: Waiting, parts: CallParts): ReadonlyMap<string, Wait> | undefined {
   const inside = waitingInside(new Set([first, ...parts.nestedWaits, ...turnWaits()]));
   const waits = new Map<string, Wait>();
@@ -94,7 +97,7 @@ function waitsFrom(first: Waiting, parts: CallParts): ReadonlyMap<string, Wait> 
 
 type Inside = ReadonlyMap<string, readonly Waiting[]>;
 
-/** Those that a call waits for, besides a slot. */
+/** The calls and turns that a call waits for, except for slots. */
 function waitedBy([id, one]: readonly [id: string, run: CallRun | undefined], { running }: CallParts, inside: Inside): readonly Known[] {
   const below = (inside.get(id) ?? []).filter((other) => !isJob(other) || one === undefined);
   const owners = one?.ticket?.granted === false ? one.ticket.waitingFor(MAX_OWNERS).filter((owner) => owner !== id) : [];
@@ -102,7 +105,7 @@ function waitedBy([id, one]: readonly [id: string, run: CallRun | undefined], { 
   for (const owner of owners) {
     const holding = running.get(owner);
     all.push([owner, holding]);
-    // Its locks may be held longer than it runs, by background jobs that they were lent to.
+    // Background jobs that borrowed the owner's locks may hold them longer than the owner runs.
     for (const other of inside.get(owner) ?? []) if (isJob(other) && borrows(other, holding)) all.push([other.callId, other]);
   }
   return all;
@@ -112,7 +115,7 @@ function isJob(waiting: Waiting): waiting is CallRun {
   return waiting instanceof CallRun && waiting.job !== undefined;
 }
 
-/** The calls of the turns that run there, and the waits of their own code. */
+/** The calls of the turns that run in this queue, and the waits of the turns' own code. */
 function waitedByTurn({ queue }: TurnWait, { running }: CallParts): readonly Known[] {
   const all: Known[] = [];
   for (const run of running.all()) if (run.turn.running?.queue === queue && run.beside === undefined) all.push([run.callId, run]);
@@ -124,13 +127,13 @@ function borrows({ ticket }: CallRun, lender: CallRun | undefined): boolean {
   return lender?.ticket instanceof LentTicket && nestedLines(ticket)?.includes(lender.ticket.inside) === true;
 }
 
-/** Those that wait, by each call that they were made inside of. */
+/** The waiting calls and turns, grouped by each call that they are nested in. */
 function waitingInside(waiting: ReadonlySet<Waiting>): Inside {
   const inside = new Map<string, Waiting[]>();
   for (const one of waiting)
     for (let around = outerCall(one); around !== undefined; around = around.madeBy) {
       addTo(inside, around.callId, one);
-      if (!(one instanceof CallRun) && around.job !== undefined) break; // it is not waited for
+      if (!(one instanceof CallRun) && around.job !== undefined) break; // a background job is not waited for
     }
   return inside;
 }
@@ -141,10 +144,13 @@ function outerCall(waiting: Waiting): CallRun | undefined {
   return caller instanceof CallRun ? caller : undefined;
 }
 
-/** A slot that is given back whatever waits here: of an abandoned handler, of another runtime or process, or of a call that was given it just now. */
+/**
+ * A slot that is released regardless of what waits here: that of an abandoned handler, of another runtime or process, or of a call that got it just
+ * now.
+ */
 const HELD_ELSEWHERE: readonly CallRun[] = [];
 
-/** The calls that use a slot of those that this one waits for, by slot: one that was lent is given back when the last of them has ended. */
+/** The calls that use a slot of the awaited limit, grouped by slot: a lent slot is released when the last of them has ended. */
 function holdersOf({ awaitedSlot, parts, plan }: CallRun): readonly (readonly CallRun[])[] {
   if (awaitedSlot === undefined) return [];
   const groups = new Map<object, CallRun[]>();
@@ -152,14 +158,17 @@ function holdersOf({ awaitedSlot, parts, plan }: CallRun): readonly (readonly Ca
     for (const slot of run.slots ?? []) {
       const shared = sharedIn(slot, awaitedSlot);
       if (shared === undefined) continue;
-      const key = slot === awaitedSlot ? run : shared; // not lent: each call has a slot of the limit
+      const key = slot === awaitedSlot ? run : shared; // not lent: each call has its own slot of the limit
       addTo(groups, key, run);
     }
   const count = plan?.slotCounts[plan.limits.findIndex((limit) => limit === awaitedSlot)] ?? 0;
   return groups.size < count ? [...groups.values(), HELD_ELSEWHERE] : [...groups.values()];
 }
 
-/** Of a slot of the awaited ones: the object that all have who share it; the slot itself where it was not lent. Undefined for other slots. */
+/**
+ * The object that all users of a shared slot have in common, if the slot belongs to the awaited limit; the slot itself if it was not lent. Undefined
+ * for other slots.
+ */
 function sharedIn(slot: HeldSlot, awaited: object): object | undefined {
   let one = slot;
   let shared: HeldSlot | undefined;

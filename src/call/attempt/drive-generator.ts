@@ -1,4 +1,4 @@
-/** Runs a stateful tool: what its generator yields is said, and what is sent to its job is handed back to it. */
+/** Runs a stateful tool: the values that its generator yields become output of the job, and the job's inputs are sent back to the generator. */
 import { valueText } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import { copyJson } from "../../core/base/json.ts";
@@ -17,9 +17,9 @@ export function isStatefulRun(answer: unknown): answer is StatefulRun {
 }
 
 /**
- * Resolves to what the generator returns. When the attempt ends before, the generator is closed, so that its `finally` runs.
+ * Resolves to the generator's return value. If the attempt ends before, the generator is closed, so that its `finally` runs.
  *
- * @throws ToolError `not_executable` for a call that is no job; `not_json` for what cannot be said
+ * @throws ToolError `not_executable` for a call that is not a job; `not_json` for a yielded value that is not JSON
  */
 export async function driveGenerator(run: AdmittedCall, generator: StatefulRun, signal: AbortSignal): Promise<unknown> {
   const { job } = run;
@@ -40,7 +40,7 @@ export async function driveGenerator(run: AdmittedCall, generator: StatefulRun, 
     }
   } finally {
     signal.removeEventListener("abort", stop);
-    await generator.return(undefined).catch(() => {}); // of one that has ended, nothing; of any other, its own error is ignored
+    await generator.return(undefined).catch(() => {}); // no effect on a generator that has ended; errors of its `finally` are ignored
   }
 }
 

@@ -1,4 +1,4 @@
-/** Which faults the calls of one runtime meet: those that it plans itself, and those of the tools' toolsets. */
+/** The faults of the calls of one runtime: those it plans itself, and those of the tools' toolsets. */
 import type { ToolCall } from "../../core/call.ts";
 import type { FaultPlan } from "../../core/fault.ts";
 import { drawFault, faultPolicy, type Fault, type FaultPolicy } from "../../policy/faults/fault.ts";
@@ -7,14 +7,14 @@ import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import { faultsOf } from "../../registry/toolset-faults.ts";
 import type { Session } from "../../session/session.ts";
 
-/** The state of the faults of one call. */
+/** The faults of one call. */
 export class CallFaults {
   readonly sample: CallSample;
-  /** The one that hits it; undefined until its engine is first to be asked, null where none does. */
+  /** The fault drawn for the call; undefined before its engine is first called, null for no fault. */
   drawn: Fault | null | undefined;
-  /** The fault that changes the answer under way. */
+  /** The fault that changes the answer of the current attempt. */
   spoils: Fault | undefined;
-  /** Type of the one that it has met. */
+  /** Type of the fault that the call has met. */
   met: string | undefined;
 
   constructor(sample: CallSample) {
@@ -22,32 +22,32 @@ export class CallFaults {
   }
 }
 
-/** More different calls of no session are not remembered: counting begins again. */
+/** Maximum number of different calls remembered outside of sessions; beyond it, counting starts again. */
 const MAX_REMEMBERED_CALLS = 1_000_000;
 
 export class Faults {
-  /** The runtime plans faults itself. */
+  /** Whether the runtime plans faults itself. */
   readonly isPlanned: boolean;
   readonly #plan: FaultPolicy | undefined;
   #ephemeralCalls: CallTally = NO_CALLS;
 
-  /** @throws ToolError `invalid_argument` for a plan that cannot be kept */
+  /** @throws ToolError `invalid_argument` for an invalid plan */
   constructor(plan: FaultPlan | undefined) {
     this.#plan = plan === undefined ? undefined : faultPolicy(plan, { owner: "the runtime" });
     this.isPlanned = plan !== undefined;
   }
 
-  /** Some call of these tools may meet a fault. */
+  /** Whether calls of these tools may meet a fault. */
   mayHit({ hasFaults }: { readonly hasFaults: boolean }): boolean {
     return this.isPlanned || hasFaults;
   }
 
-  /** The calls of no session so far. */
+  /** The calls so far in ephemeral sessions. */
   get ephemeralCalls(): CallTally {
     return this.#ephemeralCalls;
   }
 
-  /** Takes the number of a call that begins. */
+  /** Counts a call that begins, and returns its faults. */
   begin(session: Session, call: ToolCall): CallFaults {
     const before = session.isEphemeral ? this.#ephemeralCalls : (session.tally ?? countCalls(NO_CALLS, session.log));
     const { sample, tally } = countCall(before, call);
@@ -56,7 +56,7 @@ export class Faults {
     return new CallFaults(sample);
   }
 
-  /** The fault that hits the call; the same whenever it is asked for. */
+  /** The fault of the call; the same each time it is drawn. */
   draw(sample: CallSample, { qualifiedName, toolset }: RegisteredTool, session: Session): Fault | undefined {
     return drawFault([this.#plan, faultsOf(toolset)], { ...sample, toolName: qualifiedName, session: session.seedName });
   }

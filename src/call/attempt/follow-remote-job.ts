@@ -1,12 +1,12 @@
-/** Waits for work that an engine handed over as a job, and asks for its end when no call waits any more. */
+/** Waits for work that an engine returned as a remote job, and cancels it when no call waits any more. */
 import type { ToolContext } from "../../core/context.ts";
 import { RemoteJob } from "../../core/remote-job.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
 
 /**
- * The answer itself, or what the job answers in the end.
+ * Resolves to the answer itself, or to the result of the job.
  *
- * @param onJob called with the id of a job, unless the attempt was given up before
+ * @param onJob called with the id of a job, unless the attempt was abandoned before
  */
 export async function followRemoteJob(
   answer: PromiseLike<unknown> | RemoteJob,

@@ -1,4 +1,4 @@
-/** The resources that a call holds while its handler runs: its locks, then a slot of its tool, its toolset and the runtime. */
+/** The resources that a call holds while its handler runs: its locks, then a slot of its tool, of its toolset and of the runtime. */
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { LockTicket } from "../../core/locks.ts";
 import type { SlotLimit } from "../../core/slots.ts";
@@ -11,7 +11,7 @@ import { wouldDeadlock } from "./deadlock.ts";
 import { notStarted } from "./not-started.ts";
 import { tryTake, waitForSlot, type HeldSlot, type LentSlot } from "./lent-hold.ts";
 
-/** Takes the call's place in line for its locks: in call order, whatever it still has to wait for. `release` gives it back. */
+/** Enters the queue for the call's locks. This happens in call order, whatever the call must wait for before. `release` leaves the queue. */
 export function takePlace(run: AdmittedCall): AdmittedCall | ToolError {
   const { reads, writes } = run.effects.lock;
   if (reads.length + writes.length === 0 || run.isAnswered || run.route.rules.locks === "nobody" || run.ticket !== undefined) return run;
@@ -48,8 +48,8 @@ function ownPlace(run: AdmittedCall): LockTicket {
 }
 
 /**
- * Takes the call's locks. Returns undefined when nothing had to be waited for; otherwise a promise of the error, if any, with which its caller gives back
- * what was taken.
+ * Takes the call's locks. Returns undefined if there was nothing to wait for; otherwise a promise of the error, if any. On an error, the caller
+ * releases what was taken.
  */
 export function acquireLocks(run: AdmittedCall): undefined | Promise<ToolError | undefined> {
   const placed = takePlace(run);
@@ -58,13 +58,13 @@ export function acquireLocks(run: AdmittedCall): undefined | Promise<ToolError |
   return ticket === undefined || ticket.granted ? undefined : kept(run, "locks", waitForLocks(run, ticket));
 }
 
-/** Takes the slots that an attempt runs in, once it has its locks. As `acquireLocks`. */
+/** Takes the slots of an attempt, once it has its locks. Returns the same as `acquireLocks`. */
 export function acquireSlots(run: AdmittedCall): undefined | Promise<ToolError | undefined> {
   if (run.plan.limits.length === 0 || run.route.rules.locks === "nobody") return undefined;
   return takeSlots(run) ? undefined : kept(run, "slots", waitForSlots(run));
 }
 
-/** Gives everything back; nothing happens the second time. */
+/** Releases all locks and slots; no effect the second time. */
 export function release(run: CallRun): void {
   const { ticket, slots } = run;
   run.ticket = undefined;
@@ -73,7 +73,10 @@ export function release(run: CallRun): void {
   if (slots !== undefined) for (const slot of slots) giveBack(run, slot);
 }
 
-/** An error that a program's own locks or slots throw here neither keeps the others nor changes the result. */
+/**
+ * Releases one lock or slot. An error of a program's own implementation is logged; it neither keeps the others from being released nor changes the
+ * result.
+ */
 export function giveBack({ parts, toolName }: Pick<CallRun, "parts" | "toolName">, held: HeldSlot): void {
   try {
     held.release();
@@ -98,7 +101,7 @@ async function waitForLocks(run: AdmittedCall, ticket: LockTicket): Promise<Tool
   return undefined;
 }
 
-/** Takes a slot of each limit that is set, without waiting; all or none. */
+/** Takes a slot of each limit without waiting; all or none. */
 function takeSlots(run: AdmittedCall): boolean {
   const { limits } = run.plan;
   if (run.madeBy !== undefined) return takeNestedSlots(run);
@@ -112,7 +115,7 @@ function takeSlots(run: AdmittedCall): boolean {
   }
 }
 
-/** As `takeSlots`, of what callers lend first. */
+/** Like `takeSlots`, but takes slots that callers lend first. */
 function takeNestedSlots(run: AdmittedCall): boolean {
   const taken: HeldSlot[] = [];
   for (const limit of run.plan.limits) {
@@ -137,7 +140,7 @@ async function waitForSlots(run: AdmittedCall): Promise<ToolError | undefined> {
       noteWait(run, "slot", since);
       return slot;
     }
-    run.slots = [...run.slots, slot]; // those before may be lent meanwhile, to a call of an earlier attempt
+    run.slots = [...run.slots, slot]; // the earlier slots may have been lent meanwhile, to a call of an earlier attempt
   }
   noteWait(run, "slot", since);
   reportWait(run, since, "slot", []);
@@ -160,7 +163,7 @@ async function awaitSlot(run: AdmittedCall, lender: LentSlot | undefined, limit:
   return "ended" in waited ? waited.ended : notKept(run, "slots", waited.thrown);
 }
 
-/** The wait, which never rejects. */
+/** Waits, and turns a rejection into an error, so that it never rejects. */
 function kept(run: AdmittedCall, what: "locks" | "slots", wait: Promise<ToolError | undefined>): Promise<ToolError | undefined> {
   return wait.then(undefined, (thrown: unknown) => {
     run.parts.nestedWaits.delete(run);
@@ -170,13 +173,13 @@ function kept(run: AdmittedCall, what: "locks" | "slots", wait: Promise<ToolErro
   });
 }
 
-/** Locks and slots of the program neither throw nor reject by their contract; where they do, the call has none. */
+/** The error of locks or slots of the program that throw or reject against their contract; the call then holds none. */
 function notKept(run: AdmittedCall, what: "locks" | "slots", thrown: unknown): ToolError {
   const error = ToolError.fromUnknown(thrown, "unavailable");
   return notStarted(run, error, `its ${what} failed: ${error.message}`);
 }
 
-/** Only calls made inside others are waited for by calls that hold something. */
+/** Notes the wait of a nested call: only those can be waited for by calls that hold something. */
 function noteNestedWait(run: AdmittedCall): void {
   if (run.madeBy !== undefined) run.parts.nestedWaits.add(run);
 }
@@ -209,7 +212,7 @@ function noSlot(run: AdmittedCall, unreachable: string | undefined): ToolError {
   });
 }
 
-/** Of a shared toolset whose store could not be asked until the deadline. */
+/** The error of a call of a shared toolset whose store could not be reached before the deadline. */
 function storeIsAway({ toolName }: AdmittedCall, reason: string): ToolError {
   return new ToolError(
     "unavailable",
@@ -227,7 +230,7 @@ function resourcesOf({ effects, plan }: AdmittedCall): string {
   return keys.length === 0 ? `the toolset "${plan.registered.toolset.name}"` : keys.slice(0, 5).join(", ");
 }
 
-/** The calls a ticket waits for, as `tool (call id)`, abandoned ones marked. */
+/** The calls that a ticket waits for, as `tool (call id)`; abandoned ones are marked. */
 function namesOf(run: CallRun, ticket: LockTicket): readonly string[] {
   return ticket.waitingFor().map((callId) => {
     const name = holderName(run, callId) ?? "a call";
@@ -239,10 +242,10 @@ function holderName({ parts }: CallRun, callId: string): string | undefined {
   return (parts.orphans.get(callId) ?? parts.running.get(callId))?.toolName;
 }
 
-/** Says once per tool when calls wait only because a tool declares no effects. */
+/** Warns, once per tool, that calls wait only because a tool declares no effects. */
 function warnUndeclared(run: CallRun, ticket: LockTicket): void {
   const waitedFor = ticket.waitingFor();
-  if (waitedFor.length === 0) return; // it is not known yet whether it waits for any
+  if (waitedFor.length === 0) return; // not known yet whether it waits for any
   const meeting = [run, ...waitedFor.map((callId) => run.parts.running.get(callId))];
   const undeclared = meeting.find((other) => other?.effects?.undeclared === true && other.plan?.warnedUndeclared === false);
   if (undeclared?.plan === undefined) return;

@@ -1,4 +1,4 @@
-/** The keys by which a service knows a call that it was sent before. */
+/** Makes the keys by which a service recognises a repeated call. */
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import type { JsonObject } from "../../core/base/json.ts";
