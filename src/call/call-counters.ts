@@ -2,20 +2,20 @@
 
 export interface OrphanCount {
   readonly toolName: string;
-  /** More than one when several attempts of the call were abandoned. */
+  /** More than one if several attempts of the call were abandoned. */
   readonly count: number;
 }
 
 /** Counts of the work that a runtime has done so far. */
 export interface CallCounters {
-  /** Calls that have ended, however. */
+  /** Calls that have ended, with any status. */
   calls: number;
   /** Of these, the ones with the status `ok`. */
   succeeded: number;
   attempts: number;
   repairs: number;
-  /** Handlers that were abandoned and have not ended yet. */
+  /** Abandoned handlers that have not ended yet. */
   orphans: number;
-  /** Handlers that were ever abandoned. */
+  /** All handlers that were abandoned. */
   abandoned: number;
 }

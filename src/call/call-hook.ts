@@ -1,4 +1,4 @@
-/** Asks one hook, in its time: neither its faults nor its silence end a call. */
+/** Calls one hook, with a timeout. Neither an error nor a timeout of a hook ends the call, unless the hook says so. */
 import type { ToolCall } from "../core/call.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { Hook, HookContext } from "../core/hook.ts";
@@ -11,22 +11,22 @@ import { readableInput } from "./admit/admit-call.ts";
 import type { CallRun } from "./call-run.ts";
 import { withinRun } from "./context/call-tree.ts";
 
-/** Longest time one hook may take. */
+/** Longest time that one hook may take, in milliseconds, unless it sets `timeoutMs`. */
 const HOOK_TIMEOUT_MS = 10_000;
 
 export interface HookAnswer<T> {
-  /** Undefined when the hook had nothing to say, or failed. */
+  /** Undefined if the hook returned nothing, or failed. */
   readonly said: T | undefined;
-  /** Set when the call ends here: it was cancelled, its deadline passed, or the hook failed and must not. */
+  /** Set if the call ends here: it was cancelled, its deadline passed, or the hook failed and has `onFailure: "stop"`. */
   readonly ended: ToolError | undefined;
 }
 
 const NOTHING_SAID: HookAnswer<never> = Object.freeze({ said: undefined, ended: undefined });
 
 /**
- * Runs one hook in its time; one that throws or takes too long is logged, and has said nothing or ends the call.
+ * Calls one hook, with a timeout. If it throws or takes too long, this is logged, and the hook is skipped or the call ends.
  *
- * @param waiter what waits for it: other than the call where that is cancelled already
+ * @param waiter can cancel the wait; not the call itself if it was cancelled already
  */
 export async function callHook<T>(
   run: CallRun,
@@ -56,7 +56,7 @@ async function waitForHook<T>(run: CallRun, hook: Hook, answer: PromiseLike<T>, 
   return hookFailed(run, hook, `did not answer within ${timeoutMs} ms`);
 }
 
-/** The answer of a hook that failed: nothing said, or the end of its call. */
+/** The answer of a hook that failed: it is skipped, or the call ends. */
 export function hookFailed(run: CallRun, hook: Hook, what: string): HookAnswer<never> {
   const stops = hook.onFailure === "stop";
   run.parts.ports.log.warn(`The hook "${hook.name}" ${what}; ${stops ? "its call was stopped" : "it was skipped"}`);
@@ -91,8 +91,8 @@ export function hookContext(run: CallRun): HookContext {
 const RUNS = new WeakMap<HookContext, CallRun>();
 
 /**
- * Whether the call that a hook looks at is of the overload with this input schema. So it is for a tool without others, and where none has
- * this schema: a hook that guards a tool must not pass it by because the tool was registered in another form.
+ * Whether the call given to a hook is of the overload with this input schema. True for a tool without overloads, and if no overload has this schema:
+ * a hook that guards a tool must not miss it because it was registered in another form.
  */
 export function isOfOverload(call: ToolCall, context: HookContext, inputSchema: JsonSchema): boolean {
   const run = RUNS.get(context);

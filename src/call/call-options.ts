@@ -1,4 +1,4 @@
-/** The options of a call, as the pipeline has them. */
+/** The options of a call, as the pipeline uses them. */
 import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { JsonObject } from "../core/base/json.ts";
@@ -14,23 +14,23 @@ export interface CallOptions {
   readonly variation: string;
   readonly ask: Ask | undefined;
   readonly onProgress: ProgressListener | undefined;
-  /** Which tools these calls may use at all; undefined = all. */
+  /** Which tools these calls may use; undefined = all. */
   readonly visibility?: Visibility | undefined;
-  /** The id of the principal that they are made for. */
+  /** The id of the principal for which the calls are made. */
   readonly principal?: string | undefined;
-  /** None of the calls is run unless all of them may be. */
+  /** No call is run unless all of them may run. */
   readonly strict?: boolean | undefined;
-  /** A person has allowed these calls already. */
+  /** A person has approved these calls already. */
   readonly approved?: boolean | undefined;
-  /** True: each is answered `pending`, and continues as a background job; false: each is waited for. */
+  /** true: each is answered with `pending` and continues as a background job; false: the caller waits for each. */
   readonly background?: boolean | undefined;
   readonly knowsDocumentation?: boolean | undefined;
-  /** The fallback chain that replaces that of the rules. */
+  /** The fallback chain to use instead of the one that the rules give. */
   readonly answerers?: readonly Answerer[] | undefined;
   readonly rewriteInput?: ((call: ToolCall) => unknown) | undefined;
-  /** Added to what the tool said for programs, when the call has ended. */
+  /** Added to the metadata of the tool, when the call has ended. */
   readonly metadata?: ResultNotes | undefined;
 }
 
-/** Returns metadata to keep with a result besides that of its tool. Throwing is logged and adds nothing. */
+/** Returns metadata to keep with a result, besides that of its tool. If it throws, this is logged and nothing is added. */
 export type ResultNotes = (result: ToolResult) => JsonObject | undefined;

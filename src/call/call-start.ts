@@ -5,7 +5,7 @@ import { CallRun } from "./call-run.ts";
 import { sessionNeed } from "./context/composite.ts";
 import type { Answerer } from "./route.ts";
 
-/** The event of a call that begins, and how it is to be run should the process end before it does. */
+/** The event of a call that begins, including the options to resume it with after a crash. */
 export function startOf(run: CallRun, inRound?: true): SessionEvent {
   const { answerers = answerersByRule(run), rewriteInput, principal, strict, visibility } = run.options;
   const { madeIn } = run.turn;
@@ -41,12 +41,14 @@ export function startOf(run: CallRun, inRound?: true): SessionEvent {
   };
 }
 
-/** Whether the calls made in it now are those of a composite tool's handler: what a hook or an approver calls before it runs is not. */
+/**
+ * Whether the calls made inside it now are those of a composite tool's handler, rather than those of a hook or an approver before the handler runs.
+ */
 function isOfHandler({ plan, attempts }: CallRun): boolean {
   return plan?.tool.composite === true && attempts > 0;
 }
 
-/** As `options` of a call that is resumed have it. */
+/** In the form that the `options` of a resumed call have. */
 function askedBackground({ background, options }: CallRun): boolean | undefined {
   if (options.background === false) return false;
   return (background ?? options.background) === true ? true : undefined;
@@ -57,6 +59,6 @@ function answerersByRule({ parts, call }: CallRun): readonly Answerer[] | undefi
   try {
     return tool === undefined ? undefined : parts.chains.answerersFor(tool, parts.planOf(tool).engine);
   } catch {
-    return undefined; // the admission says why the tool cannot be called
+    return undefined; // admission reports why the tool cannot be called
   }
 }

@@ -1,4 +1,4 @@
-/** Notices that another process has taken the sessions of calls that run here for long, or wait for a person. */
+/** Notices if another process has claimed the session of a call that runs long, or that waits for a person. */
 import type { Clock } from "../core/ports.ts";
 import type { EventLog } from "../core/store.ts";
 import type { Session } from "../session/session.ts";
@@ -9,26 +9,29 @@ interface WatchedCall {
   cancel(reason: string): void;
 }
 
-/** How often it is looked. The store is asked each time for a call that waits for a person, and every so many times for others. */
+/**
+ * How often claims are checked, in milliseconds. Each check asks the store about calls that wait for a person; only every `LOOKS_BETWEEN`th check
+ * asks about others.
+ */
 const LOOK_MS = 1_000;
 const LOOKS_BETWEEN = 5;
-/** After so many looks a store that has not answered is asked again. */
+/** After this many checks, a store that has not answered is asked again. */
 const PATIENCE = 10;
 
 /**
- * Cancels a call once its session, or that of a call around it, was taken over or removed by another process: nothing of it can be recorded,
- * and that process runs it again or asks its questions. One timer looks for all calls of a runtime, and asks about each log once: what logs are asked in one look is one
- * transaction of their store.
+ * Cancels a call once its session, or that of a call around it, was claimed or removed by another process: nothing of the call can be recorded, and
+ * that process runs it again or asks its questions. One timer serves all calls of a runtime, and each log is checked once: the checks of one round
+ * are one transaction of their store.
  */
 export class ClaimWatch<Run extends WatchedCall> {
   readonly #clock: Clock;
-  /** A call, and those around it, the outermost last. */
+  /** Returns the call and those around it, the outermost last. */
   readonly #callsAround: (run: Run) => readonly Run[];
-  /** Calls whose handlers have a signal, with the look after which each began. */
+  /** Calls whose handlers have a signal, with the number of the check after which each began. */
   readonly #since = new Map<Run, number>();
-  /** How many questions calls have open. */
+  /** The number of open questions of each call. */
   readonly #questions = new Map<Run, number>();
-  /** Logs that the store has not answered for, with the look at which it was asked. */
+  /** Logs that the store has not confirmed yet, with the number of the check that asked. */
   readonly #asked = new Map<EventLog, number>();
   #looks = 0;
   #isPlanned = false;
@@ -38,7 +41,7 @@ export class ClaimWatch<Run extends WatchedCall> {
     this.#callsAround = callsAround;
   }
 
-  /** From now on the call is watched, until `remove`; nothing where no other process can take its session. */
+  /** Watches the call until `remove`; no effect if no other process can claim its session. */
   add(run: Run): void {
     if (this.#logsOf(run).every((log) => log.confirm === undefined)) return;
     this.#since.set(run, this.#looks);
@@ -49,7 +52,7 @@ export class ClaimWatch<Run extends WatchedCall> {
     this.#since.delete(run);
   }
 
-  /** The call waits for a person from now on, until the function that this returns is called. */
+  /** Notes that the call waits for a person, until the returned function is called. */
   asks(run: Run): () => void {
     if (this.#logsOf(run).length === 0) return () => {};
     this.#questions.set(run, (this.#questions.get(run) ?? 0) + 1);
@@ -61,7 +64,7 @@ export class ClaimWatch<Run extends WatchedCall> {
     };
   }
 
-  /** Whether its handler waits for the answer to a question. */
+  /** Whether the call's handler waits for the answer to a question. */
   isAsking(run: Run): boolean {
     return this.#questions.has(run);
   }
@@ -85,7 +88,7 @@ export class ClaimWatch<Run extends WatchedCall> {
     this.#plan();
   }
 
-  /** A store that does not answer, or cannot be reached, takes nothing away: it is asked again. */
+  /** Checks a claim. A store that fails or does not answer cancels nothing; it is asked again. */
   #ask(log: EventLog): void {
     const look = this.#looks;
     const asked = this.#asked.get(log);

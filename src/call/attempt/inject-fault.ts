@@ -1,4 +1,4 @@
-/** Puts the fault that a call meets in the place of its engine's answer, or into it. */
+/** Injects the planned fault of a call, in place of its engine's answer or into it. */
 import type { ToolContext } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
@@ -19,7 +19,7 @@ const BROKEN_ANSWER = "The answer does not fit the output schema of the tool.";
 const CONNECTION_LOST = "The connection was lost before an answer came.";
 const DEFAULT_RETRY_AFTER_MS = 1_000;
 
-/** Asks the engine for the answer of an attempt, unless the call's fault is that it is not asked, or not at once. */
+/** Calls the engine for the answer of an attempt, unless the call's fault replaces or delays the call of the engine. */
 export function askWithFault(run: AdmittedCall, context: ToolContext, ask: () => unknown): unknown {
   const { faults, parts } = run;
   if (faults === undefined) return ask();
@@ -62,7 +62,7 @@ function answerWithFault(run: AdmittedCall, fault: Fault, { context, ask }: Aski
   throw errorOf(rule);
 }
 
-/** The error that an answered attempt ends with because of a fault; undefined where the answer counts. */
+/** The error with which a fault ends an answered attempt; undefined if the answer counts. */
 export function spoiledAnswer(run: AdmittedCall): ToolError | undefined {
   const fault = run.faults?.spoils;
   if (fault === undefined) return undefined;
@@ -94,25 +94,25 @@ export function spoiledOutput(
   return { output: partOf(run, answer), isChecked: true };
 }
 
-/** Before another is asked for the same call: what it has met is not met again. */
+/** Called before the next route of the same call is tried: a fault that was met is not met again. */
 export function faultIsOver({ faults }: AdmittedCall): void {
   if (faults?.met !== undefined) faults.drawn = null;
 }
 
-/** The error of a time limit that was reached because a fault was planned. */
+/** The error of a timeout, with the planned rule's message and `retryable` if the timeout was planned. */
 export function plannedTimeout(run: AdmittedCall, error: ToolError): ToolError {
   const rule = run.faults?.drawn?.rule;
   if (rule === undefined || !hasPlannedTimeout(run)) return error;
   return plannedError({ ...rule, retryable: error.retryable && rule.retryable !== false }, error.code, error.message);
 }
 
-/** Whether this attempt is one that its time limit ends on purpose. */
+/** Whether a planned timeout ends this attempt. */
 export function hasPlannedTimeout({ faults, attempts }: AdmittedCall): boolean {
   const rule = faults?.drawn?.rule;
   return rule?.type === "timeout" && attempts <= (rule.attempts ?? Infinity);
 }
 
-/** Whether this attempt failed on purpose, or in a stand-in for the tool. */
+/** Whether this attempt failed because of a fault. For a stand-in, so does every attempt once a fault was met. */
 export function isPutIn(run: AdmittedCall): boolean {
   const { faults } = run;
   if (faults?.met === undefined) return false;
@@ -181,7 +181,7 @@ function plannedError(
   return new ToolError(code, message ?? otherwise, { ...options, ...(retryable === undefined ? {} : { retryable }) });
 }
 
-/** Half of the answer; of one that has only parts for the model, half of those. */
+/** Half of the output; if there is only content for the model, half of the content. */
 function partOf(run: AdmittedCall, answer: unknown): JsonValue | undefined {
   const { content } = run.answer;
   if (answer !== undefined || content === undefined) {

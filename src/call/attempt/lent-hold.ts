@@ -1,20 +1,20 @@
-/** Locks and slots of a call that are lent to the calls its handler makes: these take turns, and do not wait for the call that waits for them. */
+/** Locks and slots that a call lends to its nested calls: these take turns among themselves, and do not wait for the call that waits for them. */
 import type { LockRequest, LockTicket, Locks } from "../../core/locks.ts";
 import type { SlotLimit, SlotWaiter } from "../../core/slots.ts";
 import { Limit } from "../../policy/locks/limit.ts";
 import { ResourceLocks } from "../../policy/locks/resource-locks.ts";
 
-/** A slot that is given back once. */
+/** A slot or lock that is released once. */
 export interface HeldSlot {
   release(): void;
 }
 
-/** A slot that is waited for, and held once it is taken: it is ended by `cancel` or by its own `release`. */
+/** A slot that is waited for, and held once it is taken. Ended by `cancel`, or by the slot's `release`. */
 export interface AwaitedSlot extends Pick<SlotWaiter, "whenTaken" | "cancel"> {
   readonly slot: HeldSlot;
 }
 
-/** Gives something back when the last of its users has left it. */
+/** Releases something when the last of its users has left. */
 class Shared {
   readonly #giveBack: () => void;
   #users = 1;
@@ -23,7 +23,7 @@ class Shared {
     this.#giveBack = giveBack;
   }
 
-  /** Returns how this user leaves; nothing happens the second time. */
+  /** Adds a user. Returns the function that removes it again; no effect the second time. */
   enter(): () => void {
     this.#users++;
     let isIn = true;
@@ -38,9 +38,9 @@ class Shared {
   }
 }
 
-/** Locks that are held, with the line of those that they are lent to. */
+/** Held locks, with the queue of the calls that they are lent to. */
 export class LentTicket implements LockTicket {
-  /** The calls made inside, in their own order. */
+  /** The queue of the nested calls. */
   readonly inside: Locks = new ResourceLocks();
   readonly #ticket: LockTicket;
   readonly #shared: Shared;
@@ -55,7 +55,7 @@ export class LentTicket implements LockTicket {
     return this.#ticket.granted;
   }
 
-  /** Its own place in the line. */
+  /** The queues that the lending call itself waits in. */
   get lines(): readonly Locks[] | undefined {
     return nestedLines(this.#ticket);
   }
@@ -76,7 +76,7 @@ export class LentTicket implements LockTicket {
     return this.#ticket.fence;
   }
 
-  /** The keys stay held until the ticket that is returned is released as well. */
+  /** Requests lent locks. The keys stay held until the returned ticket is released as well. */
   request(request: LockRequest): LockTicket {
     const ticket = this.inside.request(request);
     const leave = this.#shared.enter();
@@ -99,9 +99,9 @@ export class LentTicket implements LockTicket {
   }
 }
 
-/** The locks of a call made inside others: some lent by those, some its own. */
+/** The locks of a nested call: some lent by its callers, some its own. */
 export class NestedTicket implements LockTicket {
-  /** The lines that it waits in. */
+  /** The queues that it waits in. */
   readonly lines: readonly Locks[];
   readonly #tickets: readonly LockTicket[];
 
@@ -122,7 +122,7 @@ export class NestedTicket implements LockTicket {
     return [...new Set(this.#tickets.flatMap((ticket) => ticket.waitingFor(most)))].slice(0, most);
   }
 
-  /** Where some throw, the others are released as well. @throws what the first of them threw */
+  /** Releases all tickets, even if some throw. @throws the first error that one of them threw */
   release(): void {
     const thrown: unknown[] = [];
     for (const ticket of this.#tickets) {
@@ -136,17 +136,17 @@ export class NestedTicket implements LockTicket {
   }
 }
 
-/** The locks of a call of a shared toolset: those of this process, and then, once they are granted, a lease. */
+/** The locks of a call of a shared toolset: the locks of this process and, once they are granted, a lease. */
 export class LeasedTicket implements LockTicket {
   readonly #local: LockTicket;
   readonly #request: (() => LockTicket) | undefined;
-  /** The leases of callers that cover some of its keys. */
+  /** The leases of callers that cover some of the keys. */
   readonly #lent: readonly LockTicket[];
   readonly #whenAsked: Promise<void> | undefined;
   #lease: LockTicket | undefined;
   #isReleased = false;
 
-  /** @param request undefined where the lent ones cover all its keys */
+  /** @param request undefined if the lent leases cover all keys */
   constructor(local: LockTicket, request: (() => LockTicket) | undefined, lent: readonly LockTicket[]) {
     this.#local = local;
     this.#request = request;
@@ -159,12 +159,12 @@ export class LeasedTicket implements LockTicket {
     return this.#local.granted && (this.#request === undefined || this.#lease?.granted === true);
   }
 
-  /** Its own places in lines of this process, where it has several. */
+  /** The queues of this process that it waits in; undefined if it is not nested. */
   get lines(): readonly Locks[] | undefined {
     return nestedLines(this.#local);
   }
 
-  /** Undefined where there are several: each key has its own then. */
+  /** Undefined if the leases have different fences: each key then has its own. */
   get fence(): number | undefined {
     const leases = this.#lease === undefined ? this.#lent : [...this.#lent, this.#lease];
     const [first, ...others] = leases.map(({ fence }) => fence);
@@ -195,12 +195,12 @@ export class LeasedTicket implements LockTicket {
   }
 }
 
-/** The lines that a call made inside others waits in; undefined for others. */
+/** The queues that a nested call waits in; undefined for other calls. */
 export function nestedLines(ticket: LockTicket | undefined): readonly Locks[] | undefined {
   return ticket instanceof NestedTicket || ticket instanceof LentTicket || ticket instanceof LeasedTicket ? ticket.lines : undefined;
 }
 
-/** A slot that is held, lent to one call at a time. */
+/** A held slot that is lent to one call at a time. */
 export class LentSlot implements HeldSlot {
   readonly slot: HeldSlot;
   readonly #turns = new Limit(1);
@@ -211,12 +211,12 @@ export class LentSlot implements HeldSlot {
     this.#shared = new Shared(() => slot.release());
   }
 
-  /** Undefined while it is lent. */
+  /** Undefined while the slot is lent. */
   tryTake(): BorrowedSlot | undefined {
     return this.#turns.tryTake() ? new BorrowedSlot(this, this.#giveBack(this.#shared.enter())) : undefined;
   }
 
-  /** Takes the last place in line for it. */
+  /** Enters the queue for the slot. */
   wait(lane: string): AwaitedSlot {
     const leave = this.#shared.enter();
     const waiter = this.#turns.wait(lane);
@@ -256,7 +256,7 @@ export class BorrowedSlot implements HeldSlot {
   }
 }
 
-/** The limit that a slot is of, however often it was lent. */
+/** The limit that a slot belongs to, however often it was lent. */
 export function limitOf(slot: HeldSlot): HeldSlot {
   let one = slot;
   for (;;) {
@@ -266,12 +266,12 @@ export function limitOf(slot: HeldSlot): HeldSlot {
   }
 }
 
-/** Takes what a caller lends, else a slot of its own; undefined where either has to be waited for. */
+/** Takes the caller's slot if it is free, else a slot of the limit; undefined if both must be waited for. */
 export function tryTake(lender: LentSlot | undefined, limit: SlotLimit): HeldSlot | undefined {
   return lender?.tryTake() ?? (limit.tryTake() ? limit : undefined);
 }
 
-/** Takes the last place in line for what a caller lends, else for a slot of the call's own. */
+/** Enters the queue for the caller's slot if there is one, else for a slot of the limit. */
 export function waitForSlot(lender: LentSlot | undefined, limit: SlotLimit, lane: string): AwaitedSlot {
   if (lender !== undefined) return lender.wait(lane);
   const waiter = limit.wait(lane);

@@ -1,4 +1,4 @@
-/** The errors of a call that is not run after all, because what it waited for was late or failed. */
+/** The errors of a call that was not started, because something it waited for was late or failed. */
 import { ToolError, hintsOf } from "../../core/error.ts";
 import type { CallRun } from "../call-run.ts";
 
@@ -9,7 +9,7 @@ export function startedTooLate({ toolName }: Named, reason: string): ToolError {
   return new ToolError("timeout", `${toolName} was not started: ${reason}`, { retryable: false, outcome: "not_started" });
 }
 
-/** As `startedTooLate`, with the code, hints and cause of the error that keeps the call from starting. */
+/** Like `startedTooLate`, with the code, hints and cause of the error that keeps the call from starting. */
 export function notStarted({ toolName }: Named, error: ToolError, reason: string = error.message): ToolError {
   return new ToolError(error.code, `${toolName} was not started: ${reason}`, {
     outcome: "not_started",

@@ -1,4 +1,6 @@
-/** A handler that was given up while it still ran: held to its locks for a while, counted, its end never shown to the model. */
+/**
+ * Handlers that were abandoned while they ran: they keep locks and slots for a while, are counted, and their late end is never shown to the model.
+ */
 import { roundMs } from "../../core/system-ports.ts";
 import type { LateEnd } from "../../policy/attempts/deadline.ts";
 import { writeEnded } from "../cache/announce-write.ts";
@@ -6,19 +8,18 @@ import type { AdmittedCall, CallParts } from "../call-run.ts";
 import { giveBack } from "./hold.ts";
 import { limitOf, type HeldSlot } from "./lent-hold.ts";
 
-/** The part of an abandoned handler's context that is read here. */
+/** The part of an abandoned handler's context that is used here. */
 interface HandlerContext {
-  /** The handler asked for its signal, so it may have stopped halfway. */
+  /** The handler read its signal, so it may have stopped halfway. */
   readonly tookSignal: boolean;
 }
 
 /**
- * Lets go of a handler that did not answer in time.
+ * Abandons a handler that did not answer in time.
  *
- * The runtime's own slot is free at once. The handler's writes stay locked, and the slots of its tool and
- * toolset stay taken, until it ends or `orphanHoldMs` passes. A handler that obeys its signal and ends before the
- * event loop comes round is no orphan; any other is counted and reported, and so is its late end. It may never end: a call that writes
- * is kept until then, of any other no more than its name.
+ * The runtime's own slot is free at once. The handler's write locks, and the slots of its tool and toolset, are kept until it ends or `orphanHoldMs`
+ * passes. A handler that obeys its signal and ends before the next turn of the event loop is no orphan; any other is counted and reported, and so is
+ * its late end. A handler may never end: until it does, the whole call is kept in memory if it writes, else only its name.
  */
 export function abandon(run: AdmittedCall, context: HandlerContext, whenEnded?: (lateMs: number) => void): LateEnd {
   const { parts, toolName, ticket, slots = [] } = run;
@@ -51,10 +52,10 @@ class AbandonedHandler implements LateEnd {
   readonly #abandonedAt: number;
   readonly #write: AbandonedWrite | undefined;
   readonly #whenEnded: ((lateMs: number) => void) | undefined;
-  /** Undefined where nothing is held any more. */
+  /** Undefined once everything is released. */
   #giveBack: (() => void) | undefined;
   #cancelHold: (() => void) | undefined;
-  /** Undefined once it is counted. */
+  /** Undefined once the orphan is counted. */
   #cancelCount: (() => void) | undefined;
 
   constructor(
@@ -124,15 +125,15 @@ class AbandonedHandler implements LateEnd {
 }
 
 /**
- * The call's result said that its outcome is unknown; now its session knows it. Only a handler that ignored its signal did everything: one that asked for
- * its signal may have stopped halfway.
+ * Records that an abandoned write was applied, as the call's result said only that its outcome is unknown. Only a handler that ignored its signal is
+ * known to have done everything: one that read it may have stopped halfway.
  */
 function recordEffect({ run, context }: AbandonedWrite): void {
   if (context.tookSignal || run.effects.repeatable || run.route.rules.isPretended || !run.isLogged || run.turn.session.closed) return;
   run.record({ ...run.eventBase, type: "outcome-resolve", toolName: run.toolName, outcome: "applied" });
 }
 
-/** Calls that wait for the locks of an abandoned handler get its name. */
+/** Counts an orphan that holds locks, so that calls waiting for them can name it. */
 function countHolder(
   { orphans }: CallParts,
   callId: string,

@@ -1,4 +1,4 @@
-/** The conditions that an attempt needs before its handler runs, in order: locks, no answer in the cache, slots, a store that knows of it. */
+/** The steps before the handler of an attempt runs, in order: locks, cache look-up, slots, recording the intent. */
 import type { ToolError } from "../../core/error.ts";
 import { announceWrite } from "../cache/announce-write.ts";
 import { lookUp, recall, type Found } from "../cache/cached-read.ts";
@@ -7,13 +7,13 @@ import { acquireLocks, acquireSlots, release } from "./hold.ts";
 import { notStarted, startedTooLate } from "./not-started.ts";
 import { untilKept } from "./until-kept.ts";
 
-/** Resolves to undefined when the handler may run. In any other case, the locks and slots taken so far are still held. */
+/** Resolves to undefined if the handler may run. In any other case, the locks and slots taken so far are still held. */
 export function prepareAttempt(run: AdmittedCall): Found | Promise<Found> {
   const locking = acquireLocks(run);
   return locking === undefined ? lookFirst(run) : locking.then((error) => error ?? lookFirst(run));
 }
 
-/** For a call that was refused before it held anything: undefined when the cache has its answer, else the refusal. */
+/** Looks in the cache for a call that was refused before it held anything: undefined if the cache has its answer, else the refusal. */
 export function recallOr(run: AdmittedCall, refusal: ToolError): ToolError | Promise<ToolError | undefined> {
   return !run.plan.caches ? refusal : recallLocked(run, refusal);
 }
@@ -35,12 +35,12 @@ function thenSlots(run: AdmittedCall): Found | Promise<Found> {
   return waiting === undefined ? tellStore(run) : waiting.then((error) => error ?? lookAgain(run));
 }
 
-/** While a call waits for a slot, an equal one may have been answered. */
+/** Looks in the cache again: while the call waited for a slot, an equal call may have been answered. */
 async function lookAgain(run: AdmittedCall): Promise<Found> {
   return (run.plan.caches ? await lookUp(run) : undefined) ?? tellStore(run);
 }
 
-/** Only a call that writes has something to tell. */
+/** Records the intent of a call that writes and announces the write; no effect for other calls. */
 function tellStore(run: AdmittedCall): ToolError | undefined | Promise<ToolError | undefined> {
   if (run.effects.writes.length === 0) return undefined;
   const intending = recordIntent(run);
@@ -49,10 +49,10 @@ function tellStore(run: AdmittedCall): ToolError | undefined | Promise<ToolError
 }
 
 /**
- * Records the intent of a call that writes and may not be repeated, once it has everything else it needs to run, and waits until a
- * crash cannot lose it. After a crash, such a call without an intent was never started.
+ * Records the intent of a call that writes and may not be repeated, once it has everything else it needs to run, and waits until a crash cannot lose
+ * it. After a crash, such a call without an intent was never started.
  *
- * A store that cannot write ends the call as `store_failed`: it was not started. A job waits for it.
+ * If the store cannot write, the call ends with `store_failed`, not started; a job waits for the store instead.
  */
 function recordIntent(run: AdmittedCall): ToolError | undefined | Promise<ToolError | undefined> {
   const { session } = run.turn;

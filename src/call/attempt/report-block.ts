@@ -1,17 +1,17 @@
-/** Says that a handler kept everything else waiting: no deadline ends what never gives up the event loop. */
+/** Reports a handler that blocked the event loop, which no deadline can interrupt. */
 import { roundMs } from "../../core/system-ports.ts";
 import type { AdmittedCall } from "../call-run.ts";
 
-/** A handler that keeps the event loop so long without a break is reported to listeners. */
+/** How long a handler must block the event loop to be reported to listeners, in milliseconds. */
 export const BLOCK_MS = 100;
-/** One that keeps it so long is logged as well: less may be a cold start or a busy machine. */
+/** How long a handler must block the event loop to be logged too, in milliseconds: less may be a cold start or a busy machine. */
 const WARNED_BLOCK_MS = 1_000;
 
 export interface Block {
-  /** By the clock of the call, as `now`. */
+  /** On the call's monotonic clock, like `now`. */
   readonly startedAt: number;
   readonly now: number;
-  /** The processor time at the beginning; undefined where the clock cannot tell it. */
+  /** The processor time at the start; undefined if the clock does not provide it. */
   readonly ranAt: number | undefined;
 }
 

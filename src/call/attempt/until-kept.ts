@@ -1,23 +1,23 @@
-/** Waits until what was recorded of a call that is about to run cannot be lost. */
+/** Waits until the records of a call that is about to run are durable. */
 import { ToolError } from "../../core/error.ts";
 import { mayServeLater } from "../../core/store-refusal.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import type { AdmittedCall } from "../call-run.ts";
 
-/** How long a job waits before a store that could not write is asked again. */
+/** How long a job waits before it tries a failing store again, in milliseconds. */
 const AGAIN_MS = 1_000;
 const AGAIN = new ToolError("timeout", "The store is asked again.");
 
 export interface KeptOutcome {
-  /** Makes the error when the call's deadline passes. */
+  /** Makes the error of a call whose deadline passed. */
   readonly late: () => ToolError;
   /** Makes the error of a call whose store cannot write. */
   readonly failed: (error: ToolError) => ToolError;
 }
 
 /**
- * Undefined where nothing waits to be written; else resolves to why the call is not to be run. A job was accepted, and its caller does not call again: it
- * waits for a store that cannot write now, for as long as its session is open here.
+ * Returns undefined if nothing waits to be written; else resolves to the error that keeps the call from running, if any. A job was accepted already,
+ * and its caller does not call again: it waits for a failing store, for as long as its session is open here.
  */
 export function untilKept(run: AdmittedCall, outcome: KeptOutcome): Promise<ToolError | undefined> | undefined {
   const durable = run.turn.session.eventLog?.whenDurable();
@@ -33,7 +33,7 @@ async function wait(run: AdmittedCall, first: Promise<void>, { late, failed }: K
     const error = ToolError.fromUnknown(waited.thrown, "store_failed");
     if (run.job === undefined || !mayServeLater(error) || session.broken !== undefined) return failed(error);
     const now = run.clock.now();
-    if (now >= run.deadlineAt) return late(); // a store that refuses at once is quicker than the timer
+    if (now >= run.deadlineAt) return late(); // needed for a store that fails at once, faster than the deadline's timer
     const endsAt = Math.min(now + AGAIN_MS, run.deadlineAt);
     const paused = await waitFor(run, new Promise<never>(() => {}), { endsAt, late: () => AGAIN });
     if ("ended" in paused && paused.ended !== AGAIN) return paused.ended;

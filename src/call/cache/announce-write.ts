@@ -1,4 +1,4 @@
-/** Tells the cache what calls write, before they begin and when they end: an answer that was read from it is right no longer. */
+/** Tells the cache what calls write, before they begin and when they end, so that answers read from these resources are dropped. */
 import { isSessionKey } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
@@ -8,8 +8,8 @@ import { cacheSettings } from "../../registry/check-cache.ts";
 import type { Registry } from "../../registry/registry.ts";
 
 /**
- * Before an attempt of a call that writes. Returns undefined when it may begin; otherwise a promise of the error, if any: other
- * processes that use the store must know of the write before it happens.
+ * Announces the write of an attempt before it begins. Returns undefined if it may begin; otherwise a promise of the error, if any: other processes
+ * that use the store must know of the write before it happens.
  */
 export function announceWrite(run: AdmittedCall): undefined | Promise<ToolError | undefined> {
   if (!mayChange(run)) return undefined;
@@ -22,13 +22,13 @@ export function announceWrite(run: AdmittedCall): undefined | Promise<ToolError 
   return known === undefined ? undefined : waitUntilKnown(run, known);
 }
 
-/** Whether results of one of these tools may be in the store. */
+/** Whether results of any tool may be cached in the store. */
 function keepsResults(registry: Registry): boolean {
   for (const { tool } of registry) if (tool.cache !== undefined && cacheSettings(tool.cache).scope === "persistent") return true;
   return false;
 }
 
-/** Once an attempt is over, was given up, or ended after that; what was read while it may have been writing is dropped. */
+/** Announces that an attempt has ended, was abandoned, or ended after that. Answers read while it may have been writing are dropped. */
 export function writeEnded(run: AdmittedCall): void {
   if (!mayChange(run)) return;
   const { cache } = run.parts;
@@ -36,18 +36,18 @@ export function writeEnded(run: AdmittedCall): void {
   cache.stored?.afterWrite(sharedWrites(run));
 }
 
-/** Drops the cached results of resources that a call may have written, whether or not it came to run. */
+/** Drops the cached results of resources that a call may have written, whether or not it ran. */
 export function dropWritten(run: CallRun): void {
   if (isAdmitted(run)) writeEnded(run);
 }
 
-/** False for a call that only reads, or that changes nothing that anybody outside its simulation sees. */
+/** Whether the call changes anything outside its simulation; false for a call that only reads. */
 function mayChange({ effects, route, simulated }: AdmittedCall): boolean {
   if (effects.writes.length === 0 || route.rules.isPretended) return false;
   return !simulated || (effects.writesWorld && route.engine.effectFree !== true);
 }
 
-/** Writes to a session's own state concern no store. */
+/** The written keys, without session keys, which no store caches. */
 function sharedWrites({ effects }: AdmittedCall): readonly string[] {
   const { writes } = effects.lock;
   return effects.hasSessionKeys ? writes.filter((key) => !isSessionKey(key)) : writes;

@@ -1,4 +1,4 @@
-/** How the results of a tool are cached: where they are kept, for how long, which calls are equal, and the state of one call in it. */
+/** How the results of a tool are cached: where they are kept, for how long, which calls are equal; and the cache state of one call. */
 import { createHash } from "node:crypto";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
@@ -13,44 +13,44 @@ import { schemaFingerprint } from "../../schema/fingerprint.ts";
 import { cacheSettings } from "../../registry/check-cache.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 
-/** The options that tell a call from another of the same input. */
+/** The options that distinguish calls with the same input. */
 interface VariedCall {
-  /** The rules over what its handler may call: an answer made of what others may use is not theirs. */
+  /** The rules for the handler's own calls: an answer made with other tools than these must not be shared. */
   readonly visibility?: Visibility | undefined;
   readonly data: Readonly<Record<string, unknown>>;
   readonly variation: string;
 }
 
-/** Settings of a session that its calls see besides their input: answers made in one folder, or with the variables of one user, are not another's. */
+/** Settings of a session that affect its calls besides their input. Answers are not shared between different folders or environments. */
 interface Surroundings {
   readonly workingFolder: string | undefined;
   readonly environment: Readonly<Record<string, string>> | undefined;
 }
 
-/** The state of one call in the cache. */
+/** The cache state of one call. */
 export interface CachedRead {
   readonly plan: CachePlan;
   readonly partition: CachePartition;
   readonly key: string;
   /** The resources that the answer is read from. */
   readonly reads: readonly string[];
-  /** Set for a result that is kept in the store instead of on the partition. */
+  /** Set if the result is kept in the store instead of in the partition. */
   readonly stored: StoredResults | undefined;
-  /** The writes there had been before the attempt. */
+  /** The number of writes before the attempt. */
   asOf: number;
   versions: readonly number[] | undefined;
-  /** That other calls wait for this one. */
+  /** Set if other calls may wait for this one. */
   flight: Flight<CachedAnswer> | undefined;
-  /** It waits for no other call's handler: it leads, or one that it waited for came back with nothing. */
+  /** It does not wait for another call's handler: it leads, or a call that it waited for ended without an answer. */
   alone: boolean;
 }
 
-/** A result with a longer identity is not worth keeping. */
+/** Maximum length of the identity of a cached result, in characters. */
 const MAX_IDENTITY_LENGTH = 65_536;
 const MAX_IDENTITY_DEPTH = 16;
 
 export interface CachePlanOptions {
-  /** Tells this tool from every other, and from one that had its name before. */
+  /** Distinguishes this tool from every other, including an earlier one of the same name. */
   readonly number: number;
   readonly log: Log;
 }
@@ -82,10 +82,10 @@ export class CachePlan {
   }
 
   /**
-   * The text that calls have in common exactly when they are equal; undefined when no other call is known to be equal.
+   * The key that two calls share exactly if they are equal; undefined if no other call can be known to be equal.
    *
-   * A number, arrays, an object, and where they vary a string and an object, one after the other: each says itself where it ends, so no two
-   * calls run together.
+   * A number, arrays, an object and, if they vary, a string and an object are concatenated. Each part marks its own end, so that different calls
+   * never give the same text.
    */
   keyOf(input: JsonObject, { data, variation, visibility }: VariedCall, surroundings: Surroundings): string | undefined {
     const varied = (variation === "" ? "" : canonicalJson(variation)) + surroundingsText(surroundings);
@@ -121,15 +121,15 @@ export class CachePlan {
   }
 }
 
-/** Nothing for most sessions, which give neither. */
+/** Empty for most sessions, which have neither. */
 function surroundingsText({ workingFolder, environment }: Surroundings): string {
   if (workingFolder === undefined && environment === undefined) return "";
   return canonicalJson({ workingFolder: workingFolder ?? null, environment: environment === undefined ? null : { ...environment } });
 }
 
 /**
- * The values of these keys as an array. One that is missing leaves its place empty, as no value does, unless a principal makes the call: its
- * answers are for this principal alone, because the handler may find the user there.
+ * The values of these keys as an array. A missing value is left empty, which no value is. If a principal makes the call, the principal takes its
+ * place: the handler may identify the user by it, so the answers are for this principal alone.
  */
 function identityText(keys: readonly string[], data: Readonly<Record<string, unknown>>): string | UnusableIdentity {
   const texts: string[] = [];
@@ -148,7 +148,7 @@ interface UnusableIdentity {
   readonly isMissing: boolean;
 }
 
-/** Empty for a value that is missing; undefined for one that cannot be told from others. */
+/** Empty for a missing value; undefined for a value that cannot be compared exactly. */
 function valueText(data: Readonly<Record<string, unknown>>, key: string): string | undefined {
   try {
     const value = Object.hasOwn(data, key) ? data[key] : undefined;
@@ -161,7 +161,7 @@ function valueText(data: Readonly<Record<string, unknown>>, key: string): string
   }
 }
 
-/** A principal without the times and the id of its token: a user has the answers that they had with an earlier one. */
+/** The principal without the times and the id of its token, so that a user still gets answers from before a new token. */
 function withoutTimes(principal: unknown): unknown {
   if (!isJsonObject(principal)) return principal;
   const { expiresAt: _expiresAt, claims, ...rest } = principal;
@@ -171,9 +171,9 @@ function withoutTimes(principal: unknown): unknown {
 }
 
 /**
- * The canonical text of plain JSON, in which sets may stand as well, such as the scopes of a principal; else undefined.
+ * The canonical text of plain JSON, which may also contain sets, such as the scopes of a principal; else undefined.
  *
- * Nothing is turned into JSON here: two users whose `toJSON` leaves out the same field are still two users.
+ * Values are not converted to JSON: two users whose `toJSON` omits the same field are still two users.
  */
 function exactJson(value: unknown, depthLeft: number): string | undefined {
   switch (typeof value) {
@@ -196,7 +196,7 @@ function exactContainer(value: object, depthLeft: number): string | undefined {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== (isList ? Array.prototype : Object.prototype) && (isList || prototype !== null)) return undefined;
   const keys = Object.keys(value);
-  // Hidden properties and those named by symbols may be what distinguishes two objects.
+  // Hidden properties and symbol keys may be what distinguishes two objects.
   if (Reflect.ownKeys(value).length !== keys.length + (isList ? 1 : 0) || (isList && keys.length !== value.length)) return undefined;
   const texts: string[] = [];
   for (const key of isList ? keys : keys.sort()) {
@@ -207,7 +207,7 @@ function exactContainer(value: object, depthLeft: number): string | undefined {
   return isList ? `[${texts.join(",")}]` : `{${texts.join(",")}}`;
 }
 
-/** Its members in one order, whichever they were added in. */
+/** The members in sorted order, regardless of the order in which they were added. */
 function exactSet(value: ReadonlySet<unknown>, depthLeft: number): string | undefined {
   if (Object.getPrototypeOf(value) !== Set.prototype || Reflect.ownKeys(value).length > 0) return undefined;
   const texts: string[] = [];

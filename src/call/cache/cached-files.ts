@@ -1,4 +1,4 @@
-/** The files that a cached answer names: an answer is of no use once they were pruned. */
+/** The artifacts that a cached answer refers to: the answer is useless once they were pruned. */
 import type { ArtifactStore } from "../../core/artifact.ts";
 import type { CachedAnswer } from "../../policy/cache/result-cache.ts";
 
@@ -6,7 +6,7 @@ const ADDRESS = /artifact:([0-9a-f]{64})/gu;
 
 const IDS = new WeakMap<CachedAnswer, readonly string[]>();
 
-/** The ids of its artifacts, each once. */
+/** The ids of the answer's artifacts, without duplicates. */
 export function filesOf(answer: CachedAnswer): readonly string[] {
   let ids = IDS.get(answer);
   if (ids === undefined) {
@@ -17,7 +17,7 @@ export function filesOf(answer: CachedAnswer): readonly string[] {
   return ids;
 }
 
-/** Whether the store has them all. Rejects as the store does. */
+/** Whether the store has all of these artifacts. Rejects if the store does. */
 export async function hasAll(artifacts: ArtifactStore, ids: readonly string[]): Promise<boolean> {
   for (const id of ids) if ((await artifacts.get(id)) === undefined) return false;
   return true;

@@ -1,4 +1,4 @@
-/** Answers a call that only reads from what an equal call answered before, or is about to. */
+/** Answers a call that only reads with the answer of an equal call, from before or still in flight. */
 import { ToolError } from "../../core/error.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
@@ -18,10 +18,10 @@ import type { Turn } from "../../session/turn.ts";
 export type Found = "answered" | ToolError | undefined;
 
 /**
- * Looks for an answer. The call holds its locks, so it sees every earlier write, and the slots it would run in are not taken yet.
+ * Looks for an answer in the cache. The call holds its locks, so it sees every earlier write; its slots are not taken yet.
  *
- * Of equal calls that find none, the first continues and the others wait for it. When it comes back with nothing, each of them
- * continues by itself. A call that is simulated finds answers, and otherwise leaves everything as it is.
+ * Of equal calls without an answer, the first one runs and the others wait for it. If it ends without an answer, each of them runs by itself. A
+ * simulated call uses cached answers, but changes nothing in the cache.
  */
 export function lookUp(run: AdmittedCall): Found | Promise<Found> {
   const read = (run.read ??= beginRead(run));
@@ -42,23 +42,23 @@ export function lookUp(run: AdmittedCall): Found | Promise<Found> {
   return read.stored === undefined ? undefined : lookInStore(run, read, read.stored);
 }
 
-/** As `lookUp`, for a call that may not run: it finds what there is, and neither waits nor lets others wait. */
+/** Like `lookUp`, for a call that may not run: it uses a cached answer, but neither waits nor lets others wait. */
 export function recall(run: AdmittedCall): Found | Promise<Found> {
   const read = (run.read ??= beginRead(run));
   return read === undefined ? undefined : peek(run, read);
 }
 
-/** The handler has answered: what is left needs nothing that others hold, so equal calls may wait for it now. */
+/** Called when the handler has answered: the rest of the call needs no locks or slots, so any equal call may wait for it now. */
 export function readAnswered({ flight }: CachedRead): void {
   if (flight !== undefined) flight.isSettling = true;
 }
 
-/** Lets those that wait for this call continue without it: it failed, and may take its time to try again. */
+/** Lets the calls that wait for this one continue without it: it failed, and its retries may take long. */
 export function leaveFlight(run: CallRun): void {
   if (run.read !== undefined) endFlight(run.read, undefined);
 }
 
-/** Keeps what the call answered, where it may be kept, and gives it to those that wait. At the end of every call. */
+/** Called at the end of every call: caches its answer, if that may be cached, and passes it to the calls that wait. */
 export function endRead(run: CallRun, error: ToolError | undefined): void {
   const { read } = run;
   if (read === undefined) return;
@@ -67,22 +67,23 @@ export function endRead(run: CallRun, error: ToolError | undefined): void {
     error === undefined &&
     run.answer.error === undefined &&
     run.faults?.spoils === undefined &&
-    run.answer.sameAs === undefined && // it refers to what its own session was shown
-    run.answer.changedState !== true && // what it remembered is part of having read
+    run.answer.sameAs === undefined && // it refers to results that its own session was shown
+    run.answer.changedState !== true && // the handler changed session state, which a cached answer would not repeat
     !run.simulated &&
     run.parts.cache.versions.unchangedSince(read.asOf, read.reads);
-  // As the tool answered it, before hooks and before it is cut: both come again with every hit.
+  // Cache the tool's own answer, before hooks and truncation: both are applied again on every hit.
   const { output, content, metadata, exitCode } = run.answer;
   const answer = isSound ? { output, content, metadata, exitCode } : undefined;
   if (answer !== undefined) keep(run, read, answer);
   endFlight(read, answer);
 }
 
-/** Undefined for a call whose answer cannot be another's. */
+/** Returns undefined for a call whose answer cannot be shared. */
 function beginRead(run: AdmittedCall): CachedRead | undefined {
   const { effects, route, options, parts, turn, plan: tool } = run;
-  if (effects.writes.length > 0 || !route.rules.caches || run.safetyChecks !== undefined) return undefined; // what was confirmed is run
-  // Without validation equal calls cannot be found by the input, and the answer is not what the tool promises.
+  // a call with confirmed safety checks is always run
+  if (effects.writes.length > 0 || !route.rules.caches || run.safetyChecks !== undefined) return undefined;
+  // Without validation, the input does not identify equal calls, and the answer may not fit the output schema.
   if (!options.validate) return undefined;
   const plan = (tool.cachePlan ??= CachePlan.of(tool.registered, { number: parts.cache.nextNumber(), log: parts.ports.log }));
   const owner = plan === undefined ? undefined : ownerOf(run, plan);
@@ -101,7 +102,7 @@ function beginRead(run: AdmittedCall): CachedRead | undefined {
   };
 }
 
-/** The scope in which the call may share answers; undefined when no other call could use them. */
+/** The scope in which the call may share answers; undefined if no other call could use them. */
 function ownerOf(run: AdmittedCall, { scope }: CachePlan): object | undefined {
   const { turn, parts } = run;
   if ((scope === "runtime" || scope === "persistent") && readsWorld(run)) return parts.cache;
@@ -109,7 +110,7 @@ function ownerOf(run: AdmittedCall, { scope }: CachePlan): object | undefined {
   return run.simulated && namesWhatItReads(run) ? simulatedSession(turn.session) : turn.session;
 }
 
-/** The whole turn, including the calls of handlers and of the code that holds it; undefined for a single call. */
+/** The whole turn, including the nested calls and those of the code that holds the turn; undefined for a single call. */
 function turnOf(turn: Turn): Turn | undefined {
   const { joins } = turn;
   if (joins === undefined) return turn.isSingleCall ? undefined : turn;
@@ -117,24 +118,27 @@ function turnOf(turn: Turn): Turn | undefined {
   return joins;
 }
 
-/** False where a session's own state may be in the answer, or what an engine remembers of a session: that is private to it. */
+/** Whether the answer depends on nothing private to a session: neither its own state, nor an engine's state for it. */
 function readsWorld({ effects, route }: AdmittedCall): boolean {
   return !effects.hasSessionKeys && (route.engine.state ?? "none") === "none" && route.engine.effectFree !== true;
 }
 
-/** False where the answer may hold what only the call's own branch has, because it is read from all of a toolset. */
+/**
+ * Whether the declared reads are all that the answer depends on. Without them, the tool reads its whole toolset, and the answer may contain changes
+ * of the call's own branch.
+ */
 function namesWhatItReads(run: AdmittedCall): boolean {
   return readsWorld(run) && run.plan.tool.effects?.reads !== undefined;
 }
 
-/** The session that a simulation is a simulation of: what is read of the world is the same for both. */
+/** The session that is being simulated: a read of real resources gives both the same answer. */
 function simulatedSession(session: Session): Session {
   let real = session;
   while (real.simulation !== undefined && real.parent !== undefined) real = real.parent;
   return real;
 }
 
-/** Makes the answer the call's own: it ends with it as if it had run. */
+/** Ends the call with the cached answer, as if it had run. */
 function take(run: CallRun, answer: CachedAnswer): "answered" {
   const own = run.answer;
   own.output = answer.output;
@@ -160,9 +164,10 @@ function endFlight(read: CachedRead, answer: CachedAnswer | undefined): void {
 }
 
 /**
- * False where a call around it holds what the leader may come to wait for: that one ends after this call.
+ * Whether the call may wait for the leader. False if a call around it holds something that the leader may need: the outer call ends only after this
+ * one.
  *
- * The locks that an ended call lent are held until the calls made in it have ended. A leader made in the same call borrows what that holds.
+ * The locks that an ended call lent are held until its nested calls have ended. A leader nested in the same call borrows what that call holds.
  */
 function mayFollow({ madeBy }: CallRun, { leader }: Flight<CachedAnswer>): boolean {
   let holder = madeBy;
@@ -186,7 +191,7 @@ function peek(run: AdmittedCall, read: CachedRead): Found | Promise<Found> {
   return answer === undefined ? undefined : takeWhole(run, read, answer);
 }
 
-/** Takes an answer of this process, where the files that it names are still kept. */
+/** Takes an answer of this process, if the artifacts that it refers to are still kept. */
 function takeWhole(run: AdmittedCall, read: CachedRead, answer: CachedAnswer): Found | Promise<Found> {
   const hasFiles = findFiles(run, answer);
   if (hasFiles === true) return take(run, answer);
@@ -198,7 +203,7 @@ function takeWhole(run: AdmittedCall, read: CachedRead, answer: CachedAnswer): F
   });
 }
 
-/** Whether the files that an answer names are still kept, at once where it names none. False where the store cannot say: the call is made again. */
+/** Whether the artifacts of an answer are still kept; true at once if it has none. False if the store fails: the call then runs. */
 function findFiles(run: AdmittedCall, answer: CachedAnswer): true | Promise<boolean | ToolError> {
   const { artifacts } = run.parts;
   if (artifacts === undefined || artifacts === false) return true;
@@ -244,7 +249,7 @@ function keep(run: CallRun, read: CachedRead, answer: CachedAnswer): void {
   }
 }
 
-/** Returns the stored answer, if it still is an answer of this tool: a store may be changed by others. */
+/** Returns the stored answer if it is still valid for this tool: other programs may have changed the store. */
 function readBody(run: AdmittedCall, body: string): CachedAnswer | undefined {
   try {
     const { value } = copyJson(parseJson(body));

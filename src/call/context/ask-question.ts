@@ -1,11 +1,11 @@
-/** Puts a handler's question to the caller, within the bounds for untrusted questions. */
+/** Asks the caller a handler's question, within the limits for untrusted questions. */
 import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
 import type { CallRun } from "../call-run.ts";
 
-/** One call may not keep a person busy for ever. */
+/** Maximum number of questions of one call. */
 const MAX_QUESTIONS = 16;
 const MAX_MESSAGE_LENGTH = 10_000;
 const NOBODY: QuestionAnswer = Object.freeze({ action: "cancel" });
@@ -17,21 +17,21 @@ export interface Asking {
   readonly asker: string | undefined;
 }
 
-/** How many questions calls have put to a person. */
+/** The number of questions that each call has asked. */
 const ASKED = new WeakMap<CallRun, number>();
 
-/** Never rejects: what goes wrong is `cancel`, and logged. */
+/** Never rejects: a failure is logged and answered with `cancel`. */
 export async function askQuestion(question: Question, { run, signal, asker = run.toolName }: Asking): Promise<QuestionAnswer> {
   const { ask } = run.options;
   if (ask === undefined || run.simulated || signal.aborted) return NOBODY;
   try {
     const asked = (ASKED.get(run) ?? 0) + 1;
     ASKED.set(run, asked);
-    if (asked > MAX_QUESTIONS + 1) return NOBODY; // it has been said
+    if (asked > MAX_QUESTIONS + 1) return NOBODY; // logged already
     if (asked > MAX_QUESTIONS) throw new ToolError("limit_exceeded", `one call asks at most ${MAX_QUESTIONS} questions`);
     const { callId, toolName, turn } = run;
     const request = { ...checkQuestion(question), asker, callId, toolName, sessionId: turn.session.id, signal };
-    const answer = new Promise<QuestionAnswer>((resolve) => resolve(ask(request))); // it may also throw at once
+    const answer = new Promise<QuestionAnswer>((resolve) => resolve(ask(request))); // `ask` may also throw synchronously
     const endWatch = run.parts.claims.asks(run);
     return checkAnswer(await untilAborted(answer, signal).finally(endWatch));
   } catch (error: unknown) {
@@ -49,7 +49,7 @@ function checkQuestion({ message, schema, url }: Question): Question {
   return { message, ...(schema === undefined ? {} : { schema }), ...(url === undefined ? {} : { url }) };
 }
 
-/** An answer comes from a person or a program; a value that is not an answer counts as none. */
+/** Checks an answer, which comes from a person or a program; an invalid one counts as `cancel`. */
 function checkAnswer(answer: QuestionAnswer): QuestionAnswer {
   if (answer.action === "decline") return { action: "decline" };
   if (answer.action !== "accept") return NOBODY;

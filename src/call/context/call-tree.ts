@@ -1,4 +1,4 @@
-/** The calls that handlers make in the session of the call they answer: what becomes of that call becomes of them. */
+/** The nested calls of handlers: if a call is taken back, so are its nested calls. */
 import { CallRun } from "../call-run.ts";
 import type { CallJob } from "../jobs/job.ts";
 import { callsAround } from "./calls-around.ts";
@@ -7,27 +7,27 @@ import { Turn } from "../../session/turn.ts";
 import { addTo } from "../../core/base/add-to.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
-/** By the turn that they joined, in the order they began. */
+/** The nested calls of each turn that they joined, in the order in which they began. */
 const NESTED = new WeakMap<Turn, CallRun[]>();
 const NONE: readonly CallRun[] = Object.freeze([]);
 
-/** Whether the calls that the handler makes must be known to be made in this call, which nothing else tells. */
+/** Whether the handler's calls must be linked to this call by an async context, because nothing else identifies their caller. */
 export function isTracked(run: CallRun): boolean {
   const { turn } = run;
   return turn.tracksCallers || run.beside !== undefined || ((run.ticket !== undefined || run.slots !== undefined) && !isFound(run));
 }
 
-/** It is the only call of a turn that its handler can be found by. */
+/** Whether the handler is found by its turn, as the only call in it. */
 function isFound({ turn }: CallRun): boolean {
   return turn.running !== undefined && turn.sole !== undefined;
 }
 
-/** Runs code of a call, such as a hook, so that what it calls is known to be made in it. */
+/** Runs code of a call, such as a hook, so that the calls it makes are nested in this one. */
 export function withinRun<T>(run: CallRun, work: () => T): T {
   return isTracked(run) ? runInCall(run, work) : work();
 }
 
-/** Runs what makes calls of the handler of a call, wherever it is called from: they are known to be made in it. */
+/** Runs code that makes calls for a handler, from anywhere, so that they are nested in its call. */
 export function runInCall<T>(run: CallRun, work: () => T): T {
   return withinCall(run.beside ?? run.turn.running ?? placeOfNoTurn(run.turn), run, work);
 }
@@ -38,18 +38,18 @@ export function callerOf({ madeIn }: Turn): CallRun | undefined {
   return caller instanceof CallRun ? caller : undefined;
 }
 
-/** The only call of a turn that has not ended. */
+/** The only running call of the turn; undefined if there are several. */
 function lastOf({ turn, parts }: CallRun): CallRun | undefined {
   const [last, ...others] = parts.running.all().filter((run) => run.turn === turn);
   return others.length === 0 ? last : undefined;
 }
 
-/** The only call of a turn whose calls are not distinguished. */
+/** The only call of a turn that does not track callers. */
 export function soleOf(held: object | undefined): TurnCall | undefined {
   return held instanceof Turn ? held.sole : undefined;
 }
 
-/** Whether the code running now is part of this call: its handler, or that of a call made in it. */
+/** Whether the running code belongs to this call: to its handler, or to that of a nested call. */
 export function isWithin(callId: string): boolean {
   const { call: here, held } = currentPlace();
   let call = here ?? soleOf(held);
@@ -57,7 +57,7 @@ export function isWithin(callId: string): boolean {
   return call !== undefined;
 }
 
-/** A call that runs, as `Runtime.running` shows it. */
+/** A running call, in the form of `Runtime.running`. */
 export function runningCall(run: CallRun): {
   readonly callId: string;
   readonly name: string;
@@ -68,15 +68,15 @@ export function runningCall(run: CallRun): {
   return { callId, name, input: input ?? call.input, ...omitUndefined({ jobId: jobAround(run)?.id }) };
 }
 
-/** The background job that a call is, or was made in, also in the session of a delegate; undefined where there is none that has not ended. */
+/** The background job that a call is, or is nested in; undefined if there is none or it has ended. */
 function jobAround(run: CallRun): CallJob | undefined {
   return callsAround(run).find(({ job }) => job?.isOver === false)?.job;
 }
 
 /**
- * Whether a call is this one, or was made in it.
+ * Whether a call is this one or nested in it.
  *
- * @param call undefined where its turn does not know it: then it is this one if no other call of the turn runs
+ * @param call undefined if its turn does not know it: it then counts as this call if no other call of the turn runs
  */
 export function isPartOf(call: TurnCall | undefined, outer: CallRun): boolean {
   let part = call ?? soleOf(outer.turn.running?.held) ?? lastOf(outer);
@@ -84,14 +84,14 @@ export function isPartOf(call: TurnCall | undefined, outer: CallRun): boolean {
   return part !== undefined;
 }
 
-/** Notes a call that joined a running turn, or was made in another call. */
+/** Notes a call that joined a running turn, or is nested in another call. */
 export function noteNested(run: CallRun): void {
   const { turn } = run;
   const root = turn.joins ?? turn;
   addTo(NESTED, root, run);
 }
 
-/** The calls that were made in these, and in those, in the order they began. @param callers calls; a turn for calls that joined it besides its own */
+/** The calls nested in these, at any depth, in the order in which they began. @param callers calls; a turn for the calls that joined it */
 export function nestedIn(turn: Turn, callers: readonly (CallRun | Turn)[]): readonly CallRun[] {
   const known = NESTED.get(turn.joins ?? turn);
   if (known === undefined) return NONE;
@@ -104,7 +104,7 @@ export function nestedIn(turn: Turn, callers: readonly (CallRun | Turn)[]): read
   });
 }
 
-/** These calls are over, or continue in the background: what can be taken back no more is forgotten, with the calls that were made in it. */
+/** Called when these calls have ended or continue in the background. Forgets those that can no longer be taken back, with their nested calls. */
 export function settle(turn: Turn, runs: readonly CallRun[], callers: readonly (CallRun | Turn)[] = runs): void {
   const { madeIn } = turn;
   if (madeIn?.isSettled === false) return;

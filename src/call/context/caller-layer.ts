@@ -1,4 +1,4 @@
-/** Keeps what a handler calls itself within the layer of rules of the call that it answers. */
+/** Applies a call's visibility rules and principal to the calls that its handler makes. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { visibilityOf, type Visibility, type VisibilityRules } from "../../policy/visibility.ts";
 import type { Session } from "../../session/session.ts";
@@ -6,17 +6,17 @@ import type { Session } from "../../session/session.ts";
 interface Layer {
   readonly session: Session;
   readonly visibility: Visibility | undefined;
-  /** The id of the principal that the call is made for. */
+  /** The id of the principal for which the call is made. */
   readonly principal: string | undefined;
 }
 
 const CALLER = new AsyncLocalStorage<Layer>();
-/** Whether any handler was run within a layer: until then, a plain call need not look for one. */
+/** Whether any handler has run within a layer; until then, calls need not look for one. */
 export const layers = { inUse: false };
 
 /**
- * Runs a handler whose own calls are made for the principal, and in its session and branches of it may use no other tools than these. Without
- * rules of its own it stays within those of the call around it.
+ * Runs a handler. Its calls are made for the principal; in its session and that session's branches, they may use only these tools. A layer without
+ * rules keeps those of the call around it.
  */
 export function withinLayer<T>(layer: Layer, work: () => T): T {
   layers.inUse = true;
@@ -24,19 +24,19 @@ export function withinLayer<T>(layer: Layer, work: () => T): T {
   return CALLER.run(outer?.visibility === undefined ? layer : { ...outer, principal: layer.principal }, work);
 }
 
-/** The principal of the call whose handler runs here, in whichever session; undefined outside of handlers. */
+/** The principal of the call whose handler runs here, of any session; undefined outside of handlers. */
 export function callerPrincipal(): string | undefined {
   return CALLER.getStore()?.principal;
 }
 
-/** The rules of calls of a session, with those of the handler that makes them; undefined where neither has any. */
+/** The rules of a session's calls, combined with those of the handler that makes them; undefined if neither has any. */
 export function layerOf(session: Session | undefined, rules: VisibilityRules | undefined): Visibility | undefined {
   const outer = session === undefined ? undefined : callerLayer(session);
   if (rules === undefined) return outer;
   return outer === undefined ? visibilityOf(rules) : visibilityOf([outer, visibilityOf(rules)]);
 }
 
-/** Whether rules or a principal of the handler that runs here hold for the calls that it makes in this session. */
+/** Whether rules or a principal of the handler that runs here apply to the calls that it makes in this session. */
 export function isInLayer(session: Session): boolean {
   return callerPrincipal() !== undefined || (session.recorded && callerLayer(session) !== undefined);
 }

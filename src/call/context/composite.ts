@@ -1,4 +1,4 @@
-/** How deep composite tools may call one another, and whose rules of approval hold for the calls made in them. */
+/** How deep composite tools may be nested, and which sessions' approval rules apply to nested calls. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Approvals } from "../../core/approvals.ts";
 import { splitName } from "../../core/call.ts";
@@ -8,27 +8,28 @@ import { isOfSettings } from "../../policy/approval/approval-rules.ts";
 import type { Session } from "../../session/session.ts";
 import type { AdmittedCall, CallRun } from "../call-run.ts";
 
-/** A composite tool that calls composite tools that call composite tools. */
+/** Maximum number of composite tools inside one another. */
 const MAX_DEPTH = 3;
 const DEPTH = new AsyncLocalStorage<number>();
 
-/** How many composite calls a session is inside, of those that were begun by one. */
+/** The nesting depth of sessions that a composite call began. */
 const SESSION_DEPTHS = new WeakMap<Session, number>();
 
-/** The composite call that a session was begun by. */
+/** The composite call that began each session. */
 const CALLERS = new WeakMap<Session, CallRun>();
 
-/** Why a call must be approved: by the settings, by the own rule of its session or of one above it, and because the model's provider asks. */
+/** Why a call must be approved: because of the settings, the rule of its session or of one above it, or because the model's provider asks. */
 export function approvalNeed({ parts, plan, turn, resumed, safetyChecks }: AdmittedCall, destructive: boolean): string | undefined {
   const { qualifiedName } = plan;
   const need = neededIn(turn.session, parts.approvals, { qualifiedName, destructive });
   if (safetyChecks === undefined) return need ?? resumed?.askedFor;
   if (need !== undefined) return `${need} ${safetyReason(safetyChecks)}`;
-  const isAsked = neededIn(turn.session, parts.approvals, { qualifiedName, destructive: true }) !== undefined; // not of a tool that is never asked about
+  // not for a tool that never needs approval
+  const isAsked = neededIn(turn.session, parts.approvals, { qualifiedName, destructive: true }) !== undefined;
   return isAsked ? safetyReason(safetyChecks) : resumed?.askedFor;
 }
 
-/** Why the own rule of one of these sessions asks before a call that begins; undefined where none does, and of a name that is no tool. */
+/** Why the own rule of the session, or of one above it, asks before a call that begins; undefined if no rule asks, or if the name is not a tool. */
 export function sessionNeed({ parts, call, turn }: CallRun): string | undefined {
   if (!parts.approvals.mayAsk) return undefined;
   const qualifiedName = parts.registry.get(call.name)?.qualifiedName ?? lateName(parts.registry, call.name);
@@ -37,7 +38,7 @@ export function sessionNeed({ parts, call, turn }: CallRun): string | undefined 
   return reason === undefined || isOfSettings(reason, qualifiedName) ? undefined : reason;
 }
 
-/** Why a call of this tool in the session must be approved. */
+/** Why a call of this tool in the session must be approved; undefined if it need not be. */
 export function neededIn(
   session: Session,
   approvals: Pick<Approvals, "needed">,
@@ -49,22 +50,22 @@ export function neededIn(
   return reason;
 }
 
-/** The name that a tool of a toolset which is being opened will have, where the call says which: its tools are not known yet. */
+/** The qualified name of a tool in a toolset that is still opening, if the call names the toolset; its tools are not known yet. */
 function lateName({ late }: CallRun["parts"]["registry"], name: string): string | undefined {
   return late.any && splitName(name).namespace !== undefined ? name : undefined;
 }
 
-/** The next session whose own rule holds for calls in this one: the session that it is a branch of, else the one in whose call it was begun. */
+/** The next session whose rule applies to calls in this one: the session that it branched from, else that of the call that began it. */
 function rulingSession(session: Session): Session | undefined {
   return session.parent ?? CALLERS.get(session)?.turn.session;
 }
 
-/** The call whose handler made this one, or began the session that it is made in. */
+/** The call whose handler made this one, or began its session. */
 export function callOutside({ madeBy, turn }: CallRun): object | undefined {
   return madeBy ?? turn.madeIn ?? CALLERS.get(turn.session);
 }
 
-/** Begins a session whose calls count as made inside this composite call. */
+/** Begins a session whose calls count as nested in this composite call. */
 export async function beginDeeper(run: CallRun, begin: (begun: (session: Session) => void) => Promise<Session>): Promise<Session> {
   const depth = depthIn(run.turn.session) + 1;
   const begun = (session: Session): void => {
@@ -76,19 +77,19 @@ export async function beginDeeper(run: CallRun, begin: (begun: (session: Session
   return session;
 }
 
-/** Runs what makes calls of a handler: those count as one composite call deeper. */
+/** Runs code that makes calls for a handler; they count as one composite level deeper. */
 export function runDeeper<T>({ turn }: CallRun, work: () => T): T {
   return DEPTH.run(depthIn(turn.session) + 1, work);
 }
 
-/** How many composite calls the code running now is inside, as a call of this session. */
+/** How many composite calls the running code is nested in, as a call of this session. */
 function depthIn(session: Session): number {
   let begun: number | undefined;
   for (let one: Session | undefined = session; begun === undefined && one !== undefined; one = one.parent) begun = SESSION_DEPTHS.get(one);
   return Math.max(DEPTH.getStore() ?? 0, begun ?? 0);
 }
 
-/** Refuses a composite tool that is called too deep inside others. */
+/** Refuses a composite tool that is nested too deep in others. */
 export function tooDeep({ toolName, turn }: CallRun): ToolError | undefined {
   if (depthIn(turn.session) < MAX_DEPTH) return undefined;
   return new ToolError(

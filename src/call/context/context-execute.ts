@@ -21,7 +21,7 @@ interface Attempt {
   readonly isOver: boolean;
 }
 
-/** Returns the function that makes the calls of one attempt. It may be called from anywhere: they are those of the code that asked for it here. */
+/** Returns the function that makes the calls of one attempt. It may be called from anywhere: the calls get the async context of the handler. */
 export function contextExecute(run: AdmittedCall, attempt: Attempt): CallTools {
   const asHandler = AsyncLocalStorage.snapshot();
   let made = 0;
@@ -36,7 +36,7 @@ export function contextExecute(run: AdmittedCall, attempt: Attempt): CallTools {
     const nested: ExecuteWithinOptions = {
       signal: signal === undefined ? attempt.signal : AbortSignal.any([attempt.signal, signal]),
       ...(background === undefined ? {} : { background }),
-      // After a crash the same code makes the same calls again, in the same order, and those that were made have their results.
+      // After a crash, the same code makes the same calls in the same order; the key lets calls that have ended return their results.
       ...(run.plan.tool.composite === true && run.isLogged ? { idempotencyKey: `${run.callId}/${++made}` } : {}),
     };
     run.unanswered = (run.unanswered ?? 0) + 1;
@@ -46,10 +46,10 @@ export function contextExecute(run: AdmittedCall, attempt: Attempt): CallTools {
       return Array.isArray(ended) ? ended.map((one: ToolResult) => whole(run, one)) : whole(run, ended as ToolResult);
     });
   };
-  return call as CallTools; // one call gives one result, a list gives a list
+  return call as CallTools; // a single call gives one result, an array gives an array
 }
 
-/** Code is not cut short what is too long for a model, as far as it is kept. */
+/** Code gets the whole output of a truncated result, as far as it is kept. */
 function whole({ parts, turn }: CallRun, result: ToolResult): ToolResult {
   const { truncation, ...rest } = result;
   const { handle } = truncation ?? {};
