@@ -19,11 +19,11 @@ export interface TypedCall<Input> extends ToolCall {
 
 /** A hook for the calls of one tool, whose input has the type of its schema. */
 export interface ToolHook<Input extends SchemaSource> extends Omit<Hook, "beforeCall" | "afterCall"> {
-  /** The tool whose calls it sees; calls of all other tools pass it by. */
+  /** The tool whose calls the hook sees; calls of other tools skip it. */
   readonly tool: DefinedTool<Input>;
-  /** The toolset that the tool is in. @default "default" */
+  /** The toolset of the tool. @default "default" */
   readonly toolset?: string;
-  /** As in `Hook`; a call whose input does not fit the tool's schema is stopped without it. */
+  /** As in `Hook`. A call whose input does not fit the tool's schema is stopped without calling it. */
   beforeCall?(call: TypedCall<InferSent<Input>>, context: HookContext): HookDecision | Promise<HookDecision>;
   /** As in `Hook`. */
   afterCall?(result: ToolResult, context: HookContext): ReturnType<NonNullable<Hook["afterCall"]>>;
@@ -32,8 +32,8 @@ export interface ToolHook<Input extends SchemaSource> extends Omit<Hook, "before
 const OPTIONS: OptionNames<ToolHook<SchemaSource>> = { ...HOOK_PARTS, tool: true, toolset: true };
 
 /**
- * Makes a hook that looks at the calls of one tool, under each name that the tool is found by: its qualified and its bare name, the one that providers
- * are given, and the qualified one with a single colon.
+ * Makes a hook for the calls of one tool, under every name by which the tool is found: its qualified and its bare name, its encoded name for
+ * providers, and the qualified name with a single colon.
  *
  * @throws ToolError `invalid_argument` for a tool that `defineTool` did not make, and for a hook that does nothing
  */
@@ -63,7 +63,7 @@ export function defineHook<Input extends SchemaSource>(options: ToolHook<Input>)
   return hook;
 }
 
-/** Each name that `ToolNames` finds the tool by: a call by another name would pass the hook by. */
+/** Every name by which `ToolNames` finds the tool: a call by any other name would skip the hook. */
 function namesOf(name: string, bareName: string): ReadonlySet<string> {
   const names = new Set([name, bareName, providerName(name)]);
   for (let at = name.indexOf(NAMESPACE_SEPARATOR); at >= 0; at = name.indexOf(NAMESPACE_SEPARATOR, at + 1))
@@ -73,5 +73,5 @@ function namesOf(name: string, bareName: string): ReadonlySet<string> {
 
 function settingsOf<Input extends SchemaSource>(options: ToolHook<Input>): Hook {
   const own = new Set(["tool", "toolset", "beforeCall", "afterCall"]);
-  return Object.fromEntries(Object.entries(options).filter(([key]) => !own.has(key))) as unknown as Hook; // what is left of the options
+  return Object.fromEntries(Object.entries(options).filter(([key]) => !own.has(key))) as unknown as Hook; // the remaining options
 }

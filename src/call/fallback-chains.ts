@@ -10,39 +10,39 @@ import { nameMatcher, type NameMatcher } from "../policy/permission.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Answerer } from "./route.ts";
 
-/** The fallback chain of some of the tools, in every session. */
+/** The fallback chain of some tools, in every session. */
 export interface AnswerRule {
   /** Patterns over qualified names: `shop::*`. */
   readonly tools: string | readonly string[];
   readonly from: AnswerSources;
-  /** Pass over tools whose own engine answers in place of one already, such as `lm`. @default false */
+  /** Skip tools whose own engine is a stand-in already, such as `lm`. @default false */
   readonly realOnly?: boolean;
 }
 
-/** The sources that an engine answers for, the surest first: recorded, written, generated. */
+/** The sources that need an engine, most reliable first: recorded, written, generated. */
 export const ENGINE_SOURCES = ["replay", "stub", "lm", "example"] as const satisfies readonly AnswerSource[];
-/** A source that an engine answers for. */
+/** A source that needs an engine. */
 export type EngineSource = (typeof ENGINE_SOURCES)[number];
 
 /** Which sources answer which tool. */
 export interface AnswerOptions {
-  /** The first rule that fits a tool applies. @default every tool is live */
+  /** The first rule that matches a tool applies. @default every tool is live */
   readonly rules?: readonly AnswerRule[];
   /** The engine of each source. The runtime neither opens nor closes them. */
   readonly engines?: Readonly<Partial<Record<EngineSource, Engine>>>;
   /**
-   * The fallback chain of calls of a simulation that may not run, where the runtime has no `standIn`.
-   * @default those of replay, stub, lm and example that have an engine, in this order
+   * The fallback chain of calls that a simulation may not run, if the runtime has no `standIn`.
+   * @default replay, stub, lm and example, as far as they have an engine, in this order
    */
   readonly simulation?: AnswerSources;
   /**
-   * Called with the start and the end of each call that the source `record` answered, when it has ended. The events of a call that met a
-   * fault are passed as they were, and its result names the fault. Of a simulation, only calls that may happen for real are. Throwing is logged.
+   * Called with the start and the end of each call that the source `record` answered, when it has ended. The events of a call that met a fault are
+   * passed unchanged, and its result names the fault. Calls of a simulation are passed only if they may run for real. If it throws, this is logged.
    */
   readonly onRecord?: (events: readonly SessionEvent[]) => void;
 }
 
-/** The choice of calls that decides who answers them. */
+/** The choices of a caller that decide which source answers. */
 export interface ChosenAnswers {
   readonly isSimulation: boolean;
   readonly answerFrom?: AnswerSources | undefined;
@@ -57,20 +57,20 @@ interface CheckedRule {
 
 export class FallbackChains {
   readonly onRecord: AnswerOptions["onRecord"];
-  /** The fallback chain of calls of a simulation that may not run. */
+  /** The fallback chain of calls that a simulation may not run. */
   readonly simulation: readonly Answerer[];
-  /** Some engine answers one call after the other. */
+  /** Whether some engine answers sequentially. */
   readonly hasSequence: boolean;
-  /** Some engine must be notified when a session begins and ends. */
+  /** Whether some engine must be notified when a session begins and ends. */
   readonly remembersSessions: boolean;
-  /** Some rule may fit a tool. */
+  /** Whether there are rules. */
   readonly hasRules: boolean;
-  /** Some rule names such an engine. */
+  /** Whether some rule names an engine that answers sequentially. */
   readonly #ruledInSequence: boolean;
   readonly #engines: ReadonlyMap<AnswerSource, Engine>;
   readonly #rules: readonly CheckedRule[];
 
-  /** @throws ToolError `invalid_argument` for rules that cannot be kept */
+  /** @throws ToolError `invalid_argument` for invalid rules */
   constructor(options: AnswerOptions = {}, standIn?: Engine) {
     checkOptions(options);
     this.onRecord = options.onRecord;
@@ -90,19 +90,19 @@ export class FallbackChains {
     this.remembersSessions = all.some((engine) => engine.openSession !== undefined);
   }
 
-  /** Whether calls of a session, with what they have chosen, may meet an engine that answers one after the other. Live calls do by a rule only. */
+  /** Whether calls of a session with these choices may be answered by a sequential engine. For live calls, only rules can cause that. */
   mayAnswerInSequence({ isSimulation, answerFrom, replay }: ChosenAnswers): boolean {
     if (this.#ruledInSequence || inSequence(replay)) return true;
     return this.hasSequence && (isSimulation || answerFrom !== undefined);
   }
 
-  /** The fallback chain of a tool; undefined where no rule fits, and for the runtime's own: the tool itself. */
+  /** The fallback chain of a tool; undefined for the tool itself: if no rule matches, and for the runtime's own tools. */
   answerersFor({ qualifiedName, toolset }: RegisteredTool, { origin = "live" }: Engine): readonly Answerer[] | undefined {
     if (toolset.name === OWN_NAMESPACE) return undefined;
     return this.#rules.find(({ fits, realOnly }) => (!realOnly || origin === "live") && fits(qualifiedName) !== undefined)?.answerers;
   }
 
-  /** The fallback chain of these sources, as a caller gives them. @throws ToolError `invalid_argument` */
+  /** The fallback chain of the sources that a caller gave. @throws ToolError `invalid_argument` */
   answerersOf(sources: AnswerSources, replay?: Engine): readonly Answerer[] {
     return this.#known(sources, 'The option "answerFrom" of execute()', replay);
   }

@@ -1,4 +1,4 @@
-/** How calls are run that a handler makes as part of its own; a file of its own because `CallRun` names it. */
+/** Types of the calls that a handler makes as part of its own; in a separate file because `CallRun` refers to them. */
 import type { ToolError } from "../../core/error.ts";
 import type { ToolCall } from "../../core/call.ts";
 import type { ToolResult } from "../../core/result.ts";
@@ -17,12 +17,12 @@ export type ExecuteWithin<Run> = (
   options: ExecuteWithinOptions,
 ) => Promise<ToolResult | readonly ToolResult[]>;
 
-/** The attempt of a call that a session is begun for. */
+/** The attempt of a call for which a session begins. */
 export interface BeginningAttempt {
-  /** Aborts when the attempt is over, whichever way. */
+  /** Aborts when the attempt ends, for any reason. */
   readonly over: AbortSignal;
-  /** Why it cannot have the session any more. */
+  /** Returns the error if the attempt can no longer use the session. */
   readonly late: () => ToolError | undefined;
-  /** Called with the session before the calls that a crash interrupted in it are continued. */
+  /** Called with the session before its interrupted calls are resumed. */
   readonly begun: (session: Session) => void;
 }

@@ -1,4 +1,4 @@
-/** The context of a handler in one attempt; costly parts are made when first asked for. */
+/** The context of a handler in one attempt; costly parts are created on first use. */
 import { resolve } from "node:path";
 import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import type { CallTools, ProgressUpdate, ToolContext, ToolState } from "../../core/context.ts";
@@ -24,9 +24,9 @@ const NO_VARIABLES: Readonly<Record<string, string>> = Object.freeze({});
 
 export class AttemptContext implements ToolContext {
   readonly attempt: number;
-  /** That of the lease of this attempt, which a handler that is late still has. */
+  /** The fence of this attempt's lease; an abandoned handler keeps seeing it. */
   readonly fence: number | undefined;
-  /** A later one once its call continues in the background. */
+  /** Moved to a later time if the call continues in the background. */
   deadline: number;
   readonly #run: AdmittedCall;
   #controller: AbortController | undefined;
@@ -34,7 +34,7 @@ export class AttemptContext implements ToolContext {
   #toolState: ToolState | undefined;
   #history: readonly HistoryEntry[] | undefined;
   #ended: ToolError | "settled" | undefined;
-  /** Ends what is being asked, and the resume of a session for it, when the attempt does, also when it ends well. */
+  /** Aborts open questions, and the resume of a session for this attempt, when the attempt ends, even if it succeeds. */
   #over: AbortController | undefined;
   #decoder: InstanceType<typeof TextDecoder> | undefined;
   #execute: CallTools | undefined;
@@ -79,7 +79,7 @@ export class AttemptContext implements ToolContext {
     return (this.#environment ??= Object.freeze({ ...ofSession, ...own }));
   }
 
-  /** As `progress`, it may be taken out of the context. */
+  /** Like `progress`, may be destructured from the context. */
   get resolvePath(): (path: string) => string {
     const { workingFolder } = this;
     return (path) => resolve(workingFolder, path);
@@ -101,12 +101,12 @@ export class AttemptContext implements ToolContext {
     return this.#run.parts.tracing?.headersOf(this.#run.callId);
   }
 
-  /** A handler made the call, as part of its own. */
+  /** Whether a handler made the call, as part of its own. */
   get isNested(): boolean {
     return this.#run.turn.madeIn !== undefined;
   }
 
-  /** The input is not the one that was sent. */
+  /** Whether the input was changed after the call was made. */
   get isRewritten(): boolean {
     return this.#run.isRewritten;
   }
@@ -119,7 +119,7 @@ export class AttemptContext implements ToolContext {
     return (this.#history ??= historyFor(this.#run));
   }
 
-  /** Made when asked for, so that a handler may take it out of its context. */
+  /** A bound function, so that a handler may destructure it from its context. */
   get isShown(): (callId: string) => boolean {
     return (callId) => isShown(this.#run.turn, callId);
   }
@@ -152,12 +152,12 @@ export class AttemptContext implements ToolContext {
     return await beginDeeper(this.#run, (begun) => parts.beginWithin(this.#run, rules, { over, late, begun }));
   }
 
-  /** The session that the call belongs to. */
+  /** The session of the call, as its engine knows it. */
   get session(): Session {
     return this.#run.sessionForEngine;
   }
 
-  /** Those of the runtime; of the simulation, where the call is part of one. */
+  /** The runtime's ports, or those of the simulation if the call is part of one. */
   get ports(): Ports {
     return this.#run.parts.ports;
   }
@@ -166,7 +166,7 @@ export class AttemptContext implements ToolContext {
     return new Jobs(this.#run.parts);
   }
 
-  /** Names the message of the model that the call is part of. */
+  /** Identifies the model's message that the call is part of. */
   get message(): string {
     return this.#run.turn.message;
   }
@@ -180,7 +180,7 @@ export class AttemptContext implements ToolContext {
     return this.#controller.signal;
   }
 
-  /** The handler asked for its signal, so it may have stopped halfway when that aborted. */
+  /** Whether the handler read its signal; if so, it may have stopped halfway when the signal aborted. */
   get tookSignal(): boolean {
     return this.#controller !== undefined;
   }
@@ -189,12 +189,12 @@ export class AttemptContext implements ToolContext {
     return (this.#state ??= this.#openState(this.#run.plan.registered.toolset.name));
   }
 
-  /** No toolset has such a name: theirs hold no "::". */
+  /** A name that no toolset has: toolset names have no "::". */
   get toolState(): ToolState {
     return (this.#toolState ??= this.#openState(this.toolName));
   }
 
-  /** As `progress`, it may be taken out of the context. */
+  /** Like `progress`, may be destructured from the context. */
   get ask(): (question: Question, asker?: string) => Promise<QuestionAnswer> {
     return (question, asker) => {
       if (this.#ended !== undefined) return Promise.resolve({ action: "cancel" });
@@ -203,7 +203,7 @@ export class AttemptContext implements ToolContext {
     };
   }
 
-  /** As `progress`, it may be taken out of the context. */
+  /** Like `progress`, may be destructured from the context. */
   get execute(): CallTools {
     return (this.#execute ??= contextExecute(this.#run, this));
   }
@@ -212,7 +212,7 @@ export class AttemptContext implements ToolContext {
     return this.#ended !== undefined;
   }
 
-  /** Made when asked for, so that a handler may take it out of its context: `(input, { progress }) => …`. */
+  /** A bound function, so that a handler may destructure it from its context: `(input, { progress }) => …`. */
   get progress(): (update: ProgressUpdate) => void {
     return (update) => {
       if (this.#ended !== undefined) return;
@@ -222,7 +222,7 @@ export class AttemptContext implements ToolContext {
     };
   }
 
-  /** As `progress`, it may be taken out of the context. */
+  /** Like `progress`, may be destructured from the context. */
   get output(): (text: string | Uint8Array) => void {
     return (text) => {
       if (this.#ended !== undefined) return;
@@ -233,14 +233,14 @@ export class AttemptContext implements ToolContext {
     };
   }
 
-  /** As `progress`, it may be taken out of the context. */
+  /** Like `progress`, may be destructured from the context. */
   get partial(): (output: unknown) => void {
     return (output) => {
       if (this.#ended === undefined) this.#run.answer.partialOutput = output;
     };
   }
 
-  /** The history that the model was given when it made the call; undefined where no model made it. */
+  /** The history that the model was given when it made the call; undefined if no model made it. */
   get shown(): readonly ModelMessage[] | undefined {
     return this.#run.turn.shown;
   }
@@ -254,7 +254,7 @@ export class AttemptContext implements ToolContext {
     return this.#openState(owner);
   }
 
-  /** State of the session, read-only once the attempt is over: what is rolled back or given up stays so. */
+  /** State of the session. It cannot be changed once the attempt has ended: a rolled back or abandoned call changes nothing more. */
   #openState(owner: string): ToolState {
     const state = this.#run.turn.stateOf(owner, this.callId);
     return {
@@ -268,7 +268,7 @@ export class AttemptContext implements ToolContext {
     };
   }
 
-  /** Marks the attempt as over; with an error the signal aborts. */
+  /** Marks the attempt as ended; with an error, the signal aborts. */
   end(reason: ToolError | "settled"): void {
     if (this.#ended !== undefined) return;
     this.#ended = reason;
@@ -290,7 +290,7 @@ function begunTooLate({ toolName }: AdmittedCall): ToolError {
   );
 }
 
-/** The history of the session that a call may see: never a part of its own batch that depends on timing. */
+/** The history of the session that a call may see. Never a part of its own batch that depends on timing. */
 function historyFor({ turn, route, callId }: AdmittedCall): readonly HistoryEntry[] {
   const { session, startsAt } = turn;
   if (!isSequential(route)) return session.historyAt(startsAt);
@@ -299,12 +299,12 @@ function historyFor({ turn, route, callId }: AdmittedCall): readonly HistoryEntr
   return entries.slice(0, own < 0 ? entries.length : own).filter((entry) => entry.result !== undefined);
 }
 
-/** Which tools the caller of this handler may use, for one that lists tools or calls them for it; undefined = all. */
+/** Which tools the caller of this handler may use, for a handler that lists or calls tools on its behalf; undefined = all. */
 export function callerVisibility(context: ToolContext): Visibility | undefined {
   return context instanceof AttemptContext ? context.visibility : undefined;
 }
 
-/** @throws ToolError `unavailable` for a context that no runtime made */
+/** @throws ToolError `unavailable` for a context that no runtime of this copy of haft made */
 function attemptOf(context: ToolContext): AttemptContext {
   if (context instanceof AttemptContext) return context;
   throw otherCopyError("This tool works only where a runtime of the same copy of haft runs it.");
@@ -315,7 +315,7 @@ export function jobsOf(context: ToolContext): Jobs {
   return attemptOf(context).jobs;
 }
 
-/** Names the message of the model that the call of this handler is part of. */
+/** Identifies the model's message that the call of this handler is part of; undefined for a context that no runtime made. */
 export function messageOf(context: ToolContext): string | undefined {
   return context instanceof AttemptContext ? context.message : undefined;
 }
@@ -330,22 +330,22 @@ export function registryOf(context: ToolContext): Registry {
   return attemptOf(context).registry;
 }
 
-/** Time, randomness and ids as the runtime has them that runs this handler. @throws ToolError `unavailable` for a context that no runtime made */
+/** The clock, randomness and ids of the runtime that runs this handler. @throws ToolError `unavailable` for a context that no runtime made */
 export function portsOf(context: ToolContext): Ports {
   return attemptOf(context).ports;
 }
 
-/** State of the session under a name that no toolset has. @throws ToolError `unavailable` for a context that no runtime made */
+/** State of the session under a name that no toolset may have. @throws ToolError `unavailable` for a context that no runtime made */
 export function stateNamed(context: ToolContext, owner: string): ToolState {
   return attemptOf(context).stateNamed(owner);
 }
 
-/** Begins a session that belongs to the call of this handler. @throws ToolError `unavailable` for a context that no runtime made. By rejecting */
+/** Begins a session that belongs to the call of this handler. @throws ToolError `unavailable` for a context that no runtime made, as a rejection */
 export async function beginSessionWithin(context: ToolContext, allow: VisibilityRules | undefined): Promise<Session> {
   return await attemptOf(context).beginSession(allow);
 }
 
-/** The history that the model was given when it made the call of this handler; undefined where no model made it. */
+/** The history that the model was given when it made the call of this handler; undefined if no model made it. */
 export function shownTo(context: ToolContext): readonly ModelMessage[] | undefined {
   return context instanceof AttemptContext ? context.shown : undefined;
 }

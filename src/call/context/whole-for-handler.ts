@@ -1,15 +1,15 @@
-/** The whole answers of calls outside of sessions that were cut for a model, until the handler that made the call has them. */
+/** The whole answers of truncated calls outside of sessions, kept until the handler that made the call takes them. */
 import type { WholeResult } from "../../policy/results/large-result-store.ts";
 import type { ToolResult } from "../../core/result.ts";
 
 const wholes = new WeakMap<object, WholeResult>();
 
-/** @param result what is given to the handler, also before it is complete */
+/** @param result the result that the handler gets; it may still be incomplete */
 export function keepForHandler(result: object, whole: WholeResult): void {
   wholes.set(result, whole);
 }
 
-/** Takes what was kept for a handler; undefined where nothing was. */
+/** Takes the whole answer that was kept for a result; undefined if there is none. */
 export function takeForHandler(result: ToolResult): WholeResult | undefined {
   const whole = wholes.get(result);
   wholes.delete(result);

@@ -1,4 +1,4 @@
-/** The answer of a call, from what its handler returned to what is recorded. */
+/** The answer of a call, on its way from the handler's return value to the recorded result. */
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { ContentPart } from "../../core/content.ts";
 import type { ToolError } from "../../core/error.ts";
@@ -6,28 +6,28 @@ import type { Fidelity } from "../../core/fidelity.ts";
 import type { ToolResult } from "../../core/result.ts";
 
 export interface CallAnswer {
-  /** As the handler returned it; `takeOutput` makes the rest of it. */
+  /** The handler's return value; `takeOutput` derives the other fields from it. */
   raw: unknown;
   output: JsonValue | undefined;
-  /** The JSON text of the output has no more bytes than this, where that is known. */
+  /** Upper bound of the output's size as JSON text, in bytes, if known. */
   outputBound: number | undefined;
   content?: readonly ContentPart[] | undefined;
   metadata?: JsonObject | undefined;
   exitCode?: number | undefined;
-  /** The error of a call that has an answer: both are kept. */
+  /** The error of a call that also has an answer: both are kept. */
   error?: ToolError | undefined;
-  /** The error that its engine answered with on purpose, in the latest attempt that failed. */
+  /** The error that its engine gave as an answer, in the latest failed attempt. */
   engineError?: ToolError | undefined;
-  /** As the engine says that answered; undefined = as its origin says. */
+  /** As stated by the engine that answered; undefined = derived from its origin. */
   fidelity?: Fidelity | undefined;
   /** The earlier call whose result it refers to. */
   sameAs?: string | undefined;
-  /** How a recorded answer was cut then. */
+  /** How a recorded answer was truncated when it was recorded. */
   truncation?: ToolResult["truncation"];
-  /** The handler changed a value of its session. */
+  /** Whether the handler changed a value of its session. */
   changedState?: true | undefined;
-  /** It was an equal call's. */
+  /** Whether the answer is that of an equal call. */
   isCached?: true | undefined;
-  /** As the handler said last: kept where the call is cancelled or runs out of time. */
+  /** The latest output that the handler set with `partial`: kept if the call is cancelled or times out. */
   partialOutput?: unknown;
 }

@@ -1,20 +1,20 @@
-/** The phases of a call that waited or was tried again. A call that does neither makes nothing here. */
+/** The phases of a call that waited or was retried. Other calls create nothing here. */
 import type { CallPhase } from "../../core/call-phase.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Mutable } from "../../core/base/mutable.ts";
 import { roundMs } from "../../core/system-ports.ts";
 
-/** Waits shorter than this are not reported. */
+/** Shortest wait that is reported, in milliseconds. */
 export const REPORTED_WAIT_MS = 1;
 
-/** The part of a call that is read here. */
+/** The part of a call that is used here. */
 interface TimedCall {
   readonly clock: Clock;
   readonly startedAt: number;
   /** When its latest attempt began. */
   readonly attemptAt: number;
-  /** Whether its events have listeners, or are kept. */
+  /** Whether its events have listeners or are logged. */
   readonly hasObservers: boolean;
   timing: CallTiming | undefined;
 }
@@ -24,7 +24,7 @@ type Attempt = Mutable<Extract<CallPhase, { phase: "attempt" }>>;
 /** The phases of one call so far, in order. */
 export class CallTiming {
   readonly #phases: CallPhase[] = [];
-  /** When the latest attempt that is among them began, on the clock. */
+  /** When the latest attempt among the phases began, on the monotonic clock. */
   #lastAttemptAt = -Infinity;
   #isOver = false;
 
@@ -32,7 +32,7 @@ export class CallTiming {
     this.#phases.push(phase);
   }
 
-  /** Adds the latest attempt, unless it is there. Returns it. */
+  /** Adds the latest attempt and returns it; undefined if it was added before. */
   addAttempt(run: TimedCall): Attempt | undefined {
     if (run.attemptAt <= this.#lastAttemptAt) return undefined;
     this.#lastAttemptAt = run.attemptAt;
@@ -41,12 +41,12 @@ export class CallTiming {
     return attempt;
   }
 
-  /** A handler that was given up has ended. */
+  /** Notes how late an abandoned handler ended. */
   ended(attempt: Attempt, lateMs: number): void {
     if (!this.#isOver) attempt.lateMs = roundMs(lateMs);
   }
 
-  /** Undefined where a start and a duration say as much. */
+  /** Returns the phases; undefined if the call's start and duration say as much. */
   finish(): readonly CallPhase[] | undefined {
     this.#isOver = true;
     const [first] = this.#phases;
@@ -56,24 +56,24 @@ export class CallTiming {
   }
 }
 
-/** Notes a wait that is over. */
+/** Notes a wait that has ended. */
 export function noteWait(run: TimedCall, phase: "approval" | "slot" | "backoff", since: number): void {
   if (run.hasObservers && run.clock.now() - since >= REPORTED_WAIT_MS) timingOf(run).add({ phase, ...span(run, since) });
 }
 
-/** As `noteWait`, of a wait for locks. */
+/** Like `noteWait`, for a wait for locks. */
 export function noteLockWait(run: TimedCall, since: number, holders: readonly string[]): void {
   if (run.hasObservers && run.clock.now() - since >= REPORTED_WAIT_MS) timingOf(run).add({ phase: "lock", ...span(run, since), holders });
 }
 
-/** Notes the end of an attempt; it may have been noted before. */
+/** Notes the end of an attempt, unless it was noted before. */
 export function noteAttempt(run: TimedCall, error?: ErrorCode): void {
   if (!run.hasObservers) return;
   const attempt = timingOf(run).addAttempt(run);
   if (attempt !== undefined && error !== undefined) attempt.error = error;
 }
 
-/** Notes an attempt that was given up. The returned function is called when its handler has ended. */
+/** Notes an abandoned attempt. Call the returned function when its handler has ended. */
 export function noteAbandoned(run: TimedCall, error: ErrorCode): ((lateMs: number) => void) | undefined {
   if (!run.hasObservers) return undefined;
   const timing = timingOf(run);

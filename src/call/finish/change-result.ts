@@ -1,4 +1,4 @@
-/** Reads what a hook made of a result: the answer may change; whose answer it is, and how it came about, may not. */
+/** Reads a result that a hook changed: a hook may change the answer, but not which call it belongs to or how it was made. */
 import { ERROR_CODES, type ErrorCode } from "../../core/error-codes.ts";
 import { ToolError, errorInfo, isToolError, type ErrorInfo } from "../../core/error.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
@@ -16,24 +16,24 @@ type Fields = Readonly<Record<string, unknown>>;
 const STATUSES: ReadonlySet<unknown> = new Set<ResultStatus>(["ok", "partial", "error", "cancelled", "skipped"]);
 
 /**
- * Makes the changed result, of frozen JSON like any other. Fields that the hook left out are removed, except for the status,
- * the warnings and the error of a result that is not `ok`.
+ * Makes the changed result, as frozen JSON like any other. Fields that the hook left out are removed, except for the status, the warnings and the
+ * error of a result that is not `ok`.
  *
- * @throws when `changed` is no result
+ * @throws if `changed` is not a result
  */
 export function changeResult(result: ToolResult, changed: unknown): ToolResult {
   if (typeof changed !== "object" || changed === null || Array.isArray(changed)) throw new TypeError("a result is an object");
-  const { status = result.status, output, content, error, warnings, metadata } = changed as Fields; // any object can be asked for any key
+  const { status = result.status, output, content, error, warnings, metadata } = changed as Fields; // any key may be read from an object
   if (!isStatus(status)) throw new TypeError(`${describe(status)} is not a status`);
   const next: Mutable<ToolResult> = { ...result, status, warnings: warnings === undefined ? result.warnings : readLines(warnings) };
   delete next.output;
   delete next.content;
   delete next.error;
   delete next.metadata;
-  if (output !== result.output || content !== result.content) delete next.sameAs; // it says something of its own now
+  if (output !== result.output || content !== result.content) delete next.sameAs; // it now has an answer of its own
   if (status !== "ok") next.error = readError(error ?? result.error);
   if (status === "ok") delete next.exitCode;
-  // A failure that has an answer, and a cancelled call that has partial output, keep it; an answer that a hook takes for a failure is gone.
+  // A failure with an answer, and a cancelled call with partial output, keep it. An answer that a hook turned into a failure is removed.
   if (status === "ok" || status === "partial" || keepsAnswer(result, status)) {
     if (output !== undefined) next.output = copyJson(output).value;
     const said = content === result.content && next.output !== undefined ? reworded(result, next.output) : content;
@@ -44,8 +44,8 @@ export function changeResult(result: ToolResult, changed: unknown): ToolResult {
 }
 
 /**
- * The content that a hook left as it was: where it repeats the output, as that of MCP servers and of outputs with files does, it would
- * show what the hook took out of it.
+ * Updates content that the hook left unchanged. Content that repeats the output, as with MCP servers and outputs with files, would otherwise show
+ * what the hook removed from the output.
  */
 function reworded({ output, content }: ToolResult, now: JsonValue): readonly ContentPart[] | undefined {
   const [first, ...others] = content ?? [];
@@ -70,7 +70,7 @@ function firstText(content: readonly ContentPart[] | undefined): string | undefi
   return first?.type === "text" ? first.text : undefined;
 }
 
-/** Returns what an output with this part has of it: its base64, its address, or its text. */
+/** Returns how an output contains this part: its base64, its address, or its text. */
 function bytesOf(part: ContentPart): string {
   if (part.type === "text") return part.text;
   return part.type === "file" ? part.uri.replace(/^data:[^,]*,/u, "") : part.data;
@@ -96,7 +96,7 @@ function readLines(lines: unknown): readonly string[] {
 
 function readError(value: unknown): ErrorInfo {
   if (typeof value !== "object" || value === null) throw new TypeError("a result that is not ok has an error");
-  const { code, message, ...options } = value as Fields; // checked as a whole below
+  const { code, message, ...options } = value as Fields; // validated as a whole below
   if (!isErrorCode(code) || typeof message !== "string") throw new TypeError("its error has no code of the table, or no message");
   const error = new ToolError(code, message, options);
   if (!isToolError(error)) throw new TypeError("its error is no ErrorInfo");

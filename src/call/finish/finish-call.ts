@@ -1,4 +1,4 @@
-/** The end of every call: one result, shown to hooks, cut to size, recorded, counted. */
+/** The end of every call: one result, passed to hooks, truncated, recorded and counted. */
 import { ANSWER_LIMITS } from "../../core/answer-limits.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { describeThrown, errorInfo, type ToolError } from "../../core/error.ts";
@@ -32,7 +32,7 @@ import { deepFreeze } from "../../core/base/frozen.ts";
 import type { Mutable } from "../../core/base/mutable.ts";
 import { roundMs } from "../../core/system-ports.ts";
 
-/** Builds and records the result. `error` is what ended the call; undefined when it ran to its end. Never throws or rejects. */
+/** Builds and records the result. `error` is the error that ended the call; undefined if it succeeded. Never throws or rejects. */
 export function finishCall(run: CallRun, error: ToolError | undefined, status?: ResultStatus): Answer {
   if (run.plan?.holdsNothing === false) release(run);
   const end = error && endSinceCrash(run, error);
@@ -72,22 +72,23 @@ function statusOf(run: CallRun, error: ToolError | undefined): ResultStatus {
   return run.answer.error.code === "execution_failed" ? "error" : "partial";
 }
 
-/** Where the answer came from. An engine that only simulates a tool cannot present its answers as live. */
+/** Where the answer came from. The answers of an engine that only simulates a tool never count as live. */
 function originOf({ route, answer, simulated, resumed }: CallRun): Origin {
-  if (resumed !== undefined && (resumed.isAnswered || resumed.isInterrupted)) return "live"; // its result is about what it did before a crash, whatever would answer it now
+  // the result is about the run before the crash, whatever would answer now
+  if (resumed !== undefined && (resumed.isAnswered || resumed.isInterrupted)) return "live";
   if (answer.isCached === true || route?.rules.onlyKept === true) return "cache";
   if (route === undefined) return simulated ? "simulated" : "live";
   const { origin = "live" } = route.engine;
   return route.rules.isPretended && origin === "live" ? "simulated" : origin;
 }
 
-/** The engine that answered in place of the tool, and its fidelity. */
+/** Sets the engine that answered in place of the tool, and its fidelity. */
 function stampOrigin(run: CallRun, result: Mutable<ToolResult>, error: ToolError | undefined): void {
   if (result.origin !== "cache" && run.route !== undefined) result.answeredBy = run.route.engine.kind;
   result.fidelity = isAnswer(run, error) ? (run.answer.fidelity ?? fidelityOf(run, result)) : "unchecked";
 }
 
-/** False where that is not known: a fault is in it, or it ended otherwise than with an answer. */
+/** Whether the result is an engine's answer; false if a fault changed it, or if the call ended without an answer. */
 function isAnswer({ faults, answer }: CallRun, error: ToolError | undefined): boolean {
   return faults?.spoils === undefined && (error === undefined || error === answer.error || error === answer.engineError);
 }
@@ -126,7 +127,7 @@ function buildResult(run: CallRun, error: ToolError | undefined, status: ResultS
   return result;
 }
 
-/** The output that a handler had when it was cut off: unchecked, and left out where it cannot be recorded. */
+/** The output that a handler had set before it was cut off. Not validated; left out if it cannot be recorded. */
 function partialOf(run: CallRun, { code }: ToolError): AnswerParts | Promise<AnswerParts> | undefined {
   const { partialOutput } = run.answer;
   if (partialOutput === undefined || (code !== "cancelled" && code !== "timeout")) return undefined;
@@ -149,10 +150,10 @@ function takePartial(result: Mutable<ToolResult>, { output, content }: AnswerPar
   if (content !== undefined) result.content = deepFreeze(content);
 }
 
-/** Passes the result through the hooks. A call that ends before they have all seen its result ends without that result. */
+/** Passes the result through the hooks. If the call ends before all hooks have seen the result, it ends without that result. */
 async function showHooks(run: CallRun, result: ToolResult): Promise<Mutable<ToolResult>> {
-  const before = run.cancelled; // the result says that itself
-  // Partial output is worth a wait: hooks of a cancelled call that has none are waited for no longer.
+  const before = run.cancelled; // the result already says so
+  // Partial output is worth a wait. Without it, the hooks of a cancelled call are not waited for.
   const waiter = before !== undefined && hasAnswer(result) ? { clock: run.clock, wait: undefined } : run;
   let shown = Object.freeze(result);
   for (const [index, hook] of run.parts.afterHooks.entries()) {
@@ -174,14 +175,14 @@ async function showHooks(run: CallRun, result: ToolResult): Promise<Mutable<Tool
   return withParts({ ...shown, durationMs: roundMs(run.clock.now() - run.startedAt) }, kept);
 }
 
-/** Hooks that keep account of calls see how it ended, and are not waited for. */
+/** Shows the remaining hooks how the call ended, for hooks that count calls; they are not waited for. */
 function showRest(run: CallRun, hooks: readonly Hook[], end: Mutable<ToolResult>): Mutable<ToolResult> {
   const shown = Object.freeze({ ...end });
   for (const hook of hooks) void callHook(run, hook, () => hook.afterCall?.(shown, hookContext(run)));
   return end;
 }
 
-/** A call that is over already waits by nothing that its cancellation would end. */
+/** The call that waits for the store; undefined for a cancelled call, whose wait cannot be cancelled again. */
 function keeperOf(run: CallRun): CallRun | undefined {
   return run.cancelled === undefined ? run : undefined;
 }
@@ -192,7 +193,7 @@ function withParts(result: Mutable<ToolResult>, { output, content }: Partial<Ans
   return result;
 }
 
-/** Of an answer that not all hooks have seen, neither partial output nor the words of its error nor metadata are shown. */
+/** The result of an answer that not all hooks have seen: without its output, error message and metadata. */
 function withoutAnswer(run: CallRun, end: ToolError): Mutable<ToolResult> {
   const result = buildResult(run, end, statusOf(run, end));
   const report = reportOf(run);
@@ -201,7 +202,7 @@ function withoutAnswer(run: CallRun, end: ToolError): Mutable<ToolResult> {
   return result;
 }
 
-/** The report of a delegate about its calls and its spending: hooks do not change it, as `taint` and budgets count on it. */
+/** A delegate's report about its calls and its spending. Hooks cannot change it, as `taint` and budgets rely on it. */
 function reportOf({ plan, answer }: CallRun): JsonObject | undefined {
   const report = plan?.tool.composite === true ? answer.metadata?.["delegate"] : undefined;
   return report === undefined ? undefined : { delegate: report };
@@ -250,7 +251,7 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
   return result;
 }
 
-/** The end of the call and that of its job are recorded together, before listeners are called with either. */
+/** Records the end of the call and that of its job together, before listeners are called with either. */
 function endJob(run: CallRun, job: CallJob, end: SessionEvent & { readonly type: "call-end" }): void {
   const over = job.finish(end.result);
   run.parts.jobs.end(job);
@@ -273,7 +274,7 @@ function endOf(run: CallRun, result: ToolResult): SessionEvent & { readonly type
   return { callId, sessionId, turnId, at, type: "call-end", result, input };
 }
 
-/** Of a simulation, only what its caller allowed to happen for real. */
+/** Whether the source `record` keeps the call: of a simulation, only calls that the caller allowed to run for real. */
 function leavesTraces({ turn, toolName }: CallRun): boolean {
   return turn.session.simulation?.allowsSideEffects(toolName) ?? true;
 }
@@ -299,10 +300,10 @@ function addNotes(run: CallRun, notesOf: ResultNotes, result: Mutable<ToolResult
   }
 }
 
-/** The note in place of what was left out, which comes on top of the limit. */
+/** Maximum size of the note in place of the omitted part, in addition to the limit. */
 const NOTE_BYTES = 1_000;
 
-/** How the answer was cut when it was recorded, where it is as it was then and no more than is shown here. */
+/** How the answer was truncated when it was recorded, if it is unchanged since and still within the limit here. */
 function cutThen({ answer, failure, plan }: CallRun, result: Shown): ToolResult["truncation"] {
   const { truncation, output, content } = answer;
   if (truncation === undefined && failure === undefined) return undefined;
@@ -312,15 +313,18 @@ function cutThen({ answer, failure, plan }: CallRun, result: Shown): ToolResult[
   return truncateResult(result.output, result.content, plan.settings.maxResultBytes + NOTE_BYTES, () => "").cut ? undefined : found;
 }
 
-/** Whether the answer is known to be within the limit without another look at it. */
+/** Whether the answer is known to be within the limit without measuring it. */
 function isSmall({ answer: { output, outputBound } }: CallRun, maxResultBytes: number, result: Shown): boolean {
   return outputBound !== undefined && outputBound <= maxResultBytes && result.output === output && result.content === undefined;
 }
 
-/** The fields of a result that is being made. */
+/** The truncatable fields of a result that is being built. */
 type Shown = { -readonly [Key in "output" | "content" | "truncation"]?: ToolResult[Key] };
 
-/** Cuts what the result shows to the model. The whole is kept only in a session: without one, it could not be read later, but by the handler that made the call. */
+/**
+ * Truncates the output and content that the model is shown. The whole is kept only in a session; without one, only the handler that made the call
+ * could read it later.
+ */
 function limitSize(run: CallRun, maxResultBytes: number, result: Shown): void {
   if (maxResultBytes === 0) return;
   let handle: string | undefined;
@@ -333,17 +337,17 @@ function limitSize(run: CallRun, maxResultBytes: number, result: Shown): void {
   if (!shown.cut) return;
   if (!run.turn.session.keepsResults && run.madeBy !== undefined)
     keepForHandler(result, { output: result.output, content: result.content });
-  // The value is copied as far as the cut reaches.
+  // Copied as far as the truncation reaches.
   if (shown.output !== undefined) result.output = deepFreeze(shown.output);
   if (shown.content !== undefined) result.content = Object.freeze(shown.content.map((part) => Object.freeze({ ...part })));
   result.truncation = Object.freeze({ handle, totalBytes: shown.totalBytes, shownBytes: shown.shownBytes });
 }
 
-/** As models, frameworks and MCP clients are given it: they find no other name. */
+/** The encoded name, which is the only one that models, frameworks and MCP clients know. */
 const READ_RESULT_NAME = providerName(READ_RESULT);
 const ASK_FOR_LESS = "ask for less at a time";
 
-/** In memory for as long as there is room, and where a store has the session, in its log for good. */
+/** Keeps the whole answer in memory as long as there is room and, in a stored session, permanently in its log. */
 function keepWhole(run: CallRun, { output, content }: Shown): string {
   const { session } = run.turn;
   if (run.isLogged && session.eventLog !== undefined) {

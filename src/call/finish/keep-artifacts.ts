@@ -1,4 +1,4 @@
-/** Keeps the files of answers and messages as artifacts, so that the log holds their addresses in place of their bytes. */
+/** Stores the files of answers and messages as artifacts, so that the log has their addresses instead of their bytes. */
 import type { ArtifactStore } from "../../core/artifact.ts";
 import { deepFreeze } from "../../core/base/frozen.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
@@ -16,23 +16,26 @@ import { liftData } from "../../policy/results/lift-data.ts";
 import type { Session } from "../../session/session.ts";
 import type { AdmittedCall, CallParts, CallRun } from "../call-run.ts";
 
-/** Most different files of one answer; one with more is shown and recorded as without artifacts. */
+/** Maximum number of different files per answer; an answer with more is handled as if there were no artifact store. */
 const MAX_ARTIFACTS = 256;
 
-/** Longest time that storing one file may take: the store is the program's, and its silence ends neither a call nor a round. */
+/**
+ * Longest time that storing one file may take, in milliseconds. The store is the program's own, and a store that hangs must not end a call or a
+ * round.
+ */
 const PUT_MS = 10_000;
 
 type KeepParts = Pick<CallParts, "artifacts" | "ports">;
 
-/** Waits for the store: a call, which may be cancelled or run out of time meanwhile, or what is over already. */
+/** Waits for the store: a call, which may be cancelled or time out meanwhile, or anything that has no end to wait for. */
 type Keeper = Interruptible & { readonly deadlineAt: number };
 
-/** Whether an answer is recorded with its files in it. A simulation writes nothing to the store. */
+/** Whether an answer is recorded with its files in it. A simulation writes nothing to the artifact store. */
 export function recordsFiles({ artifacts }: Pick<CallParts, "artifacts">, session: Pick<Session, "simulation">): boolean {
   return artifacts === undefined || (artifacts !== false && session.simulation !== undefined);
 }
 
-/** Replaces the files of the answer, which is checked already. Where they cannot be kept the answer stays whole, with a warning. */
+/** Replaces the files of the answer, which is validated already. If they cannot be stored, the answer stays whole, with a warning. */
 export function keepAnswerFiles(run: AdmittedCall): AdmittedCall | Promise<AdmittedCall> {
   const { parts } = run;
   const { output, content } = run.answer;
@@ -46,13 +49,13 @@ export function keepAnswerFiles(run: AdmittedCall): AdmittedCall | Promise<Admit
 }
 
 interface PartsToKeep extends AnswerParts {
-  /** The answer, for the log. */
+  /** A noun for the log message. */
   readonly what: string;
-  /** @default its end is waited for whatever becomes of the call */
+  /** @default the store is waited for even if the call ends */
   readonly keeper?: Keeper | undefined;
 }
 
-/** As `keepAnswerFiles`, for what a call shows in place of the answer of its handler. Never rejects. */
+/** Like `keepAnswerFiles`, for anything that a call shows in place of its handler's answer. Never rejects. */
 export function keepPartFiles(run: CallRun, { what, keeper, ...answer }: PartsToKeep): AnswerParts | Promise<AnswerParts> {
   const { parts } = run;
   if (recordsFiles(parts, run.turn.session)) return lifted(answer);
@@ -72,7 +75,7 @@ function lifted({ output, content }: AnswerParts): AnswerParts {
   return { output, content: liftData(output, content) ?? content };
 }
 
-/** The message with addresses in place of its files; the same one where it has none, or they cannot be kept. Never rejects. */
+/** Returns the message with addresses in place of its files; the same message if it has none, or if they cannot be stored. Never rejects. */
 export function keepMessageFiles(parts: KeepParts, session: Session, message: SessionMessage): SessionMessage | Promise<SessionMessage> {
   if (recordsFiles(parts, session)) return message;
   const replacement = replacementFor(parts);
@@ -91,7 +94,7 @@ function replacementFor({ artifacts }: KeepParts): FileReplacement {
   return artifacts === false ? new FilePlaceholders() : new ArtifactAddresses();
 }
 
-/** Resolves to why they could not be kept; undefined at once where there is nothing to keep. */
+/** Resolves to the reason why files could not be stored; undefined at once if there is nothing to store. */
 function keep(
   { artifacts, ports }: KeepParts,
   replacement: FileReplacement,

@@ -1,11 +1,11 @@
-/** Which results of a session the model has before it: what a tool remembers of the others it must not take for known. */
+/** Which results of a session the model has been shown. A tool must not assume that the model knows the others. */
 import type { ModelMessage } from "../../core/message.ts";
 import type { Turn } from "../../session/turn.ts";
 
 /**
- * Whether the result of a call is in the history that the model answers in this turn, or in the message that is being answered.
+ * Whether the result of a call is in the history that the model was given in this turn, or in the message that is being answered.
  *
- * Where the history was not given, every call counts that was not voided or rolled back.
+ * Without a given history, every call counts that was not voided or rolled back.
  */
 export function isShown(turn: Turn, callId: string): boolean {
   const { session, shown, startsAt } = turn;
@@ -16,12 +16,12 @@ export function isShown(turn: Turn, callId: string): boolean {
 }
 
 interface KnownResults {
-  /** How many messages there were: a program may add to its history and give it again. */
+  /** Number of messages when it was read: a program may append to its history and pass it again. */
   readonly length: number;
   readonly shown: ReadonlySet<string>;
 }
 
-/** Worked out once for each history: most rounds have no call that asks. */
+/** Computed once per history, on demand: most rounds have no call that needs it. */
 const KNOWN = new WeakMap<readonly ModelMessage[], KnownResults>();
 
 function resultsIn(messages: readonly ModelMessage[]): ReadonlySet<string> {
@@ -31,7 +31,7 @@ function resultsIn(messages: readonly ModelMessage[]): ReadonlySet<string> {
   return known.shown;
 }
 
-/** The calls whose results are there: neither left out for a newer one, nor a line in the place of an answer that has not come. */
+/** The calls whose results are shown: neither superseded by a newer one, nor a placeholder for a missing answer. */
 function readResults(messages: readonly ModelMessage[]): ReadonlySet<string> {
   const shown = new Set<string>();
   for (const message of messages) {

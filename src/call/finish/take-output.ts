@@ -1,4 +1,4 @@
-/** Turns what a handler returned into recorded JSON and content, checked against the output schema. */
+/** Turns a handler's return value into recorded JSON and content, validated against the output schema. */
 import { ANSWER_LIMITS } from "../../core/answer-limits.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { CutOutput } from "../../core/cut-output.ts";
@@ -20,10 +20,10 @@ type Taken = AdmittedCall | ToolError;
 
 export function takeOutput(run: AdmittedCall): Taken | Promise<Taken> {
   const { answer } = run;
-  if (answer.isCached === true) return run; // taken and checked when it was kept
+  if (answer.isCached === true) return run; // validated before it was cached
   const { raw } = answer;
   answer.raw = undefined;
-  // Of the error of an earlier attempt; a field that was never set is not made here.
+  // Clears the fidelity of an earlier attempt's error. A field that was never set is not created here.
   if (answer.fidelity !== undefined) answer.fidelity = undefined;
   let output = raw;
   let isRest = false;
@@ -53,7 +53,7 @@ function settleOutput(run: AdmittedCall, output: unknown, work: unknown): Taken 
   return settleParsing(run, { what: "output", work, take: (parsed) => takeParsed(run, output, parsed) });
 }
 
-/** What a handler says beside its output. */
+/** Reads the fields of a ToolOutput besides its output. */
 function takeFields(run: AdmittedCall, said: ToolOutput): void {
   const { answer } = run;
   if (said.content !== undefined) answer.content = copyContent(said.content);
@@ -64,7 +64,7 @@ function takeFields(run: AdmittedCall, said: ToolOutput): void {
   if (said instanceof CutOutput) answer.truncation = said.truncation;
 }
 
-/** The call has failed by its own account; its answer is kept. */
+/** Reads a failure that the handler itself reports; its answer is kept. */
 function takeFailure({ answer, toolName }: AdmittedCall, { exitCode, error }: ToolOutput): void {
   if (Number.isSafeInteger(exitCode)) answer.exitCode = exitCode;
   const said = typeof error === "string" && error !== "" ? error : undefined;
@@ -77,7 +77,7 @@ function takeFailure({ answer, toolName }: AdmittedCall, { exitCode, error }: To
   answer.error = new ToolError("execution_failed", message, { retryable: false });
 }
 
-/** Metadata must not cost the answer, as no model sees it: metadata that cannot be recorded is left out with a warning. */
+/** Takes the metadata. Metadata that cannot be recorded is left out with a warning: no model sees it, so it must not cost the answer. */
 export function takeMetadata(run: CallRun, metadata: unknown): void {
   try {
     const { value } = copyJson(metadata);
@@ -101,7 +101,7 @@ function takeJson(run: AdmittedCall, output: unknown): Taken {
   return end;
 }
 
-/** Most answers are plain: of others it is asked, by a look-up of its own, whether they are a ToolOutput. */
+/** A quick check before `instanceof ToolOutput`, which has its own look-up: most answers are plain objects. */
 function isNoPlainObject(value: unknown): value is object {
   return typeof value === "object" && value !== null && Object.getPrototypeOf(value) !== Object.prototype;
 }
@@ -135,7 +135,7 @@ function recordJson(run: AdmittedCall, output: unknown): Taken {
 const MCP_RESULT =
   "The answer is a result of MCP, { content: […] }, and is kept as JSON. Return a text or a value, or new ToolOutput({ content, output }); throw a ToolError in place of isError.";
 
-/** Whether it is the result of a tool as handlers of an MCP server return it: a program that was one may still do so. */
+/** Whether a value is a result as a handler of an MCP server returns it; a program that was such a server may still do so. */
 function isMcpResult(value: unknown): boolean {
   if (!isJsonObject(value) || !Array.isArray(value["content"])) return false;
   if (Object.keys(value).some((key) => !MCP_FIELDS.has(key))) return false; // such as a message of a model
@@ -146,7 +146,7 @@ function isMcpResult(value: unknown): boolean {
 const MCP_FIELDS: ReadonlySet<string> = new Set(["content", "structuredContent", "isError", "_meta"]);
 const MCP_PARTS: ReadonlySet<unknown> = new Set(["text", "image", "audio", "resource", "resource_link"]);
 
-/** It ran: its answer is kept as far as it fits, and nothing says that it did not happen. */
+/** The call has run, so its answer is kept as far as it fits, and the error says that the effect has happened. */
 function tooLarge(run: AdmittedCall): ToolError {
   return new ToolError("too_large", `${run.toolName} ran, but its answer is too large: the beginning is kept.`, {
     outcome: "unknown",

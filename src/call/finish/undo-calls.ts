@@ -1,40 +1,40 @@
-/** Takes back what the calls of a failed batch did in the world, where their tools say how. */
+/** Undoes the effects of the calls of a failed batch, if their tools have an `undo`. */
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { withoutChecks } from "../../core/safety-checks.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import type { CallRun } from "../call-run.ts";
 
-/** Longest time one `undo` may take. */
+/** Longest time that one `undo` may take, in milliseconds. */
 const UNDO_TIMEOUT_MS = 30_000;
 
-/** The latest attempts of calls that can be undone: their numbers among all attempts of the runtime, and whether their handlers have answered. */
+/** The latest attempt of each undoable call: its number among all attempts of the runtime, and whether its handler has answered. */
 const latest = new WeakMap<CallRun, { readonly number: number; hasAnswered: boolean }>();
 
 export function beginUndoable(run: CallRun, number: number): void {
   latest.set(run, { number, hasAnswered: false });
 }
 
-/** Its answer may still be kept back by a hook, or come too late. */
+/** Notes that the handler has answered, even if a hook rejects the answer or it is too late. */
 export function noteAnswered(run: CallRun): void {
   const attempt = latest.get(run);
   if (attempt !== undefined) attempt.hasAnswered = true;
 }
 
 /**
- * Runs `effects.undo` of every call whose handler succeeded, the one that began last first, one at a time: also where a hook kept its answer
- * back, or the call was cancelled before it had its result.
+ * Runs `effects.undo` of every call whose handler succeeded, one at a time, latest first; also if a hook rejected its answer, or the call was
+ * cancelled before it had its result.
  *
  * An `undo` that fails or takes too long is logged, and the others still run. Never rejects.
  */
 export async function undoCalls(runs: readonly CallRun[]): Promise<void> {
   for (const run of runs.toSorted((one, other) => numberOf(other) - numberOf(one))) {
     const succeeded = run.result?.status === "ok" || run.result?.status === "partial" || wasDone(run);
-    if (run.simulated && run.effects?.writesWorld !== true) continue; // the branch is dropped with what it did
+    if (run.simulated && run.effects?.writesWorld !== true) continue; // the branch is dropped with its changes
     if (succeeded && run.result?.origin === "live" && run.plan?.tool.effects?.undo !== undefined) await undoCall(run);
   }
 }
 
-/** Its handler answered, and did not say that it failed. */
+/** Whether its handler answered without reporting a failure. */
 function wasDone(run: CallRun): boolean {
   return latest.get(run)?.hasAnswered === true && run.answer.error?.code !== "execution_failed";
 }
@@ -45,7 +45,7 @@ function numberOf(run: CallRun): number {
 
 async function undoCall(run: CallRun): Promise<void> {
   const controller = new AbortController();
-  // The handler's answer, neither cut nor changed by hooks.
+  // The handler's own answer, neither truncated nor changed by hooks.
   const { callId, toolName } = run;
   const { output } = run.answer;
   const input = withoutChecks(run.input ?? {}, run.safetyChecks);
@@ -53,7 +53,7 @@ async function undoCall(run: CallRun): Promise<void> {
   const undoing = new Promise<void>((resolve) => {
     resolve(run.plan?.tool.effects?.undo?.(context));
   });
-  // A wait of its own: the call may have been cancelled in the moment it succeeded, and that must not end this.
+  // A separate wait: the call may have been cancelled just as it succeeded, which must not end the undo.
   const waited = await waitFor({ clock: run.clock, wait: undefined }, undoing, {
     endsAt: run.clock.now() + UNDO_TIMEOUT_MS,
     late: () => new ToolError("timeout", `no answer within ${UNDO_TIMEOUT_MS} ms`),

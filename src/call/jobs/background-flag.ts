@@ -1,4 +1,4 @@
-/** The property by which a model sends a call to the background: offered with each tool, and no part of what the tool is given. */
+/** The property by which a model sends a call to the background: added to the schema of each tool, and removed from its input. */
 import type { ToolCall } from "../../core/call.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
@@ -7,7 +7,7 @@ import type { JsonSchema } from "../../core/tool.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { References } from "../../schema/references/references.ts";
 
-/** As other agents call it. */
+/** The name that other agents use. */
 const BACKGROUND_FLAG = "run_in_background";
 
 const PROPERTY = {
@@ -15,7 +15,7 @@ const PROPERTY = {
   description: "True: do not wait for the result; it comes in a later message, and you can continue in the meantime.",
 } as const;
 
-/** The same tool, and for the same tool the same object, with the flag; the tool itself where it has a parameter of that name or no place for one. */
+/** Returns the tool with the flag, the same object each time; the tool itself if it has a parameter of that name, or if the flag cannot be added. */
 export function withBackgroundFlag(tool: ModelTool): ModelTool {
   const known = FLAGGED.get(tool);
   if (known !== undefined) return known;
@@ -34,7 +34,7 @@ function flagged(schema: JsonSchema): JsonSchema | undefined {
   return { type: "object", ...schema, properties: { ...properties, [BACKGROUND_FLAG]: PROPERTY } };
 }
 
-/** Whether a schema has a property of this name, by references and in one of several forms as well. */
+/** Whether a schema has a property of this name, including references and alternatives. */
 function names(schema: JsonSchema): boolean {
   return typeof schema === "object" && getOrAdd(NAMING, schema, namesIn);
 }
@@ -42,14 +42,14 @@ function names(schema: JsonSchema): boolean {
 const NAMING = new WeakMap<object, boolean>();
 
 function namesIn(schema: object): boolean {
-  const root = schema as JsonObject; // what can be compiled is plain JSON
+  const root = schema as JsonObject; // a schema that compiles is plain JSON
   const references = new References(root);
   const parts = new Set<JsonValue | undefined>([root]);
   for (const part of parts) {
     if (!isJsonObject(part)) continue;
     const { properties, dependentSchemas, $ref: reference } = part;
     if (isJsonObject(properties) && Object.hasOwn(properties, BACKGROUND_FLAG)) return true;
-    // Parts that are added here come after those that are there, and each of them once.
+    // Parts added here are visited by this loop too, each once.
     if (typeof reference === "string") parts.add(references.follow(reference));
     for (const keyword of ["allOf", "anyOf", "oneOf"]) if (isJsonArray(part[keyword])) for (const inner of part[keyword]) parts.add(inner);
     for (const keyword of ["if", "then", "else"]) parts.add(part[keyword]);
@@ -58,7 +58,7 @@ function namesIn(schema: object): boolean {
   return false;
 }
 
-/** The call without the flag, and what the flag said; undefined where the call has none, or it is the tool's own. */
+/** Returns the call without the flag, and the flag's value; undefined if the call has no flag, or if it is the tool's own parameter. */
 export function takeBackgroundFlag(
   call: ToolCall,
   registry: Registry,

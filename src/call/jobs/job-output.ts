@@ -1,10 +1,12 @@
-/** The output of a job, as far as it is kept: the newest part, by positions that count from its first character. */
+/** The output of a job, as far as it is kept: the newest part. Positions count from the first character ever written. */
 import { detachedText } from "../../core/base/detached-text.ts";
 import type { JobOutput, ReadJobOptions } from "../../core/job-status.ts";
 
 const DEFAULT_MAX_CHARS = 65_536;
 const PREVIEW_CHARS = 200;
-/** Small pieces are joined up to this, so that a tool that writes letter by letter costs no list of letters. */
+/**
+ * Maximum size of joined pieces, in UTF-16 units; small pieces are joined, so that a tool that writes single characters costs no array of characters.
+ */
 const PIECE_CHARS = 8_192;
 
 export class JobOutputBuffer {
@@ -16,23 +18,23 @@ export class JobOutputBuffer {
   #lines = 0;
   #endsLine = true;
 
-  /** @param maxChars how much is kept, in UTF-16 units; a piece more while it is written */
+  /** @param maxChars how much is kept, in UTF-16 units; up to one more piece while it is written */
   constructor(maxChars: number) {
     this.#maxChars = maxChars;
   }
 
-  /** How much was written, and how many lines of it, the last one included where it has begun. */
+  /** Number of characters and lines that were written; an unfinished last line counts. */
   get written(): { readonly chars: number; readonly lines: number } {
     return { chars: this.#total, lines: this.#lines + (this.#endsLine ? 0 : 1) };
   }
 
-  /** How much is kept. */
+  /** Number of characters that are kept. */
   get keptChars(): number {
     return this.#total - this.#first;
   }
 
   get preview(): string {
-    const end = this.#pieces.slice(-2).join(""); // two neighbours are more than one piece can be
+    const end = this.#pieces.slice(-2).join(""); // two adjacent pieces are always longer than one full piece
     return end.slice(afterPair(end, Math.max(0, end.length - PREVIEW_CHARS)));
   }
 
@@ -47,7 +49,7 @@ export class JobOutputBuffer {
     this.#drop();
   }
 
-  /** Begins new pieces with a text, of which only the end is kept where it is long. */
+  /** Starts new pieces with a text; of a long text, only the end is kept. */
   #add(text: string): void {
     const last = this.#pieces.length - 1;
     if (last >= 0) this.#pieces[last] = detachedText(this.#pieces[last] ?? ""); // many small strings become one
@@ -76,17 +78,17 @@ export class JobOutputBuffer {
   }
 }
 
-/** A character of two units is not begun in its middle. */
+/** Moves a start out of the middle of a surrogate pair. */
 function afterPair(text: string, at: number): number {
   return isLow(text, at) && at > 0 && !isLow(text, at - 1) ? at + 1 : at;
 }
 
-/** Nor ended there, unless nothing would be left. */
+/** Moves an end out of the middle of a surrogate pair, unless nothing would be left. */
 function beforePair(text: string, at: number, begins: number): number {
   return isLow(text, at) && at - 1 > begins ? at - 1 : at;
 }
 
-/** Whether the unit there is the second one of a character. */
+/** Whether the unit at this position is the second one of a surrogate pair. */
 export function isLow(text: string, at: number): boolean {
   const unit = text.charCodeAt(at);
   return unit >= 0xdc00 && unit <= 0xdfff;
