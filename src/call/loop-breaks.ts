@@ -1,7 +1,7 @@
-/** Lets the event loop come round during a long stretch of starting calls, so that a huge batch does not block other work. */
+/** Yields to the event loop while many calls are being started, so that a huge batch does not block other work. */
 import type { Clock } from "../core/ports.ts";
 
-/** Longest stretch without a break, in milliseconds. */
+/** Longest time without a break, in milliseconds. */
 const MAX_STRETCH_MS = 25;
 
 export class LoopBreaks {
@@ -13,7 +13,7 @@ export class LoopBreaks {
     this.#since = clock.now();
   }
 
-  /** True when it is time for a break. */
+  /** Whether a break is due. */
   get due(): boolean {
     return this.isDue(this.#clock.now());
   }
@@ -23,7 +23,7 @@ export class LoopBreaks {
     return now - this.#since >= MAX_STRETCH_MS;
   }
 
-  /** Begins a new stretch: the event loop has just had a turn. */
+  /** Restarts the time to the next break, after the event loop has had a turn. */
   restart(): void {
     this.#since = this.#clock.now();
   }

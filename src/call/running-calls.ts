@@ -2,7 +2,7 @@
 import { Groups } from "../core/base/groups.ts";
 import type { Session } from "../session/session.ts";
 
-/** A call, with its neighbours while it runs. */
+/** A call, linked to its neighbours while it runs. */
 export interface RunningCall<Run> {
   readonly callId: string;
   readonly turn: { readonly session: object };
@@ -16,13 +16,13 @@ interface Wait {
   readonly resolve: () => void;
 }
 
-/** A chain through the calls themselves: to begin and to end costs no look-up and no memory. */
+/** A linked list through the calls themselves, so that adding and removing needs no look-up and no allocation. */
 export class RunningCalls<Run extends RunningCall<Run>> {
   #oldest: Run | undefined;
   #latest: Run | undefined;
-  /** Made when a call is first asked for by its id, and kept until none runs. */
+  /** Created when a call is first looked up by its id, and kept until no call runs. */
   #byId: Map<string, Run> | undefined;
-  /** By their sessions; made when those of one are first asked for, and kept until none runs. */
+  /** Calls by session. Created when those of one session are first looked up, and kept until no call runs. */
   #bySession: Groups<object, Run> | undefined;
   readonly #waits = new Set<Wait>();
 
@@ -35,7 +35,7 @@ export class RunningCalls<Run extends RunningCall<Run>> {
     this.#bySession?.add(run.turn.session, run);
   }
 
-  /** Takes out a call that has ended; it must be there. */
+  /** Removes a call that has ended; it must be in the list. */
   remove(run: Run): void {
     const { earlier, later } = run;
     if (earlier === undefined) this.#oldest = later;
@@ -59,14 +59,14 @@ export class RunningCalls<Run extends RunningCall<Run>> {
     return this.#byId.get(callId);
   }
 
-  /** Those that run now, the oldest first. */
+  /** All running calls, the oldest first. */
   all(): readonly Run[] {
     const runs: Run[] = [];
     for (let run = this.#oldest; run !== undefined; run = run.later) runs.push(run);
     return runs;
   }
 
-  /** Those of one session, the oldest first. */
+  /** The running calls of one session, the oldest first. */
   in(session: object): readonly Run[] {
     if (this.#bySession === undefined) {
       this.#bySession = new Groups();
@@ -75,7 +75,7 @@ export class RunningCalls<Run extends RunningCall<Run>> {
     return this.#bySession.of(session);
   }
 
-  /** Cancels those that are found, also the calls that their handlers make while they are being cancelled. @param find by default all */
+  /** Cancels the found calls, including nested calls that begin meanwhile. @param find defaults to all calls */
   cancelAll(reason: string, find: () => readonly Run[] = () => this.all()): void {
     const seen = new Set<Run>();
     const next = (): readonly Run[] => find().filter((run) => !seen.has(run));
@@ -86,7 +86,7 @@ export class RunningCalls<Run extends RunningCall<Run>> {
       }
   }
 
-  /** Resolves when every call that runs now, or of those the ones that are meant, has ended, whatever begins after it. */
+  /** Resolves when every call that runs now and is selected has ended; calls that begin later do not count. */
   whenEnded(isMeant: (run: Run) => boolean = () => true): Promise<void> {
     const awaited = new Set(
       this.all()
@@ -106,7 +106,7 @@ export class RunningCalls<Run extends RunningCall<Run>> {
   }
 }
 
-/** Cancels every call of a session, also those of a batch that have not begun yet. */
+/** Cancels every call of a session, including those of a batch that have not begun yet. */
 export function endCalls<Run extends RunningCall<Run>>(session: Session, running: RunningCalls<Run>, reason: string): void {
   session.callsEnded ??= reason;
   running.cancelAll(reason, () => running.in(session));

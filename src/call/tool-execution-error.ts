@@ -2,7 +2,7 @@
 import { shareClass } from "../core/base/shared-class.ts";
 import type { ToolResult } from "../core/result.ts";
 
-/** A call of the batch failed, the others were cancelled and awaited, and the session went back to before the batch. */
+/** A call of the batch failed. The other calls were cancelled and awaited, and the session was rolled back to before the batch. */
 export class ToolExecutionError extends Error {
   static {
     shareClass(this, "ToolExecutionError");
@@ -11,10 +11,10 @@ export class ToolExecutionError extends Error {
   override readonly name = "ToolExecutionError";
   /** The result that failed the batch. */
   readonly result: ToolResult;
-  /** All results of the batch, in call order; effects that tools had outside the session are real. */
+  /** All results of the batch, in call order; effects outside the session have happened. */
   readonly results: readonly ToolResult[];
 
-  /** @param cause what the handler of the call threw, where it did */
+  /** @param cause the error that the handler threw, if it did */
   constructor(result: ToolResult, results: readonly ToolResult[], cause?: unknown) {
     super(`${result.name}: ${result.error?.message ?? "failed"}`, cause === undefined ? {} : { cause });
     this.result = result;

@@ -1,4 +1,6 @@
-/** The facts about a tool that hold for all its calls: who answers, which steps apply, and which questions need not be asked. Made once. */
+/**
+ * The facts about a tool that are the same for all its calls: which engine answers, which steps apply, which checks can be skipped. Computed once.
+ */
 import type { Effects, ResolvedEffects } from "../core/effects.ts";
 import type { Engine } from "../core/engine.ts";
 import type { JsonObject } from "../core/base/json.ts";
@@ -22,7 +24,7 @@ export interface ToolPlanOptions {
   readonly registered: RegisteredTool;
   readonly engine: Engine;
   readonly slots: Slots;
-  /** Of the whole runtime. */
+  /** The limit of the whole runtime. */
   readonly limit: Limit | undefined;
   readonly clock: Clock;
   readonly circuit: CircuitSettings | false;
@@ -30,7 +32,7 @@ export interface ToolPlanOptions {
   readonly warn: (message: string) => void;
 }
 
-/** Of the answer to a provider that asks before it runs a tool: nothing is run here. */
+/** Effects of answering a provider that asks before it runs a tool: nothing is run here. */
 const ANSWER_EFFECTS: Effects = Object.freeze({ reads: [], writes: [], external: true });
 
 export class ToolPlan {
@@ -39,43 +41,46 @@ export class ToolPlan {
   readonly qualifiedName: string;
   readonly settings: Required<CallSettings>;
   readonly engine: Engine;
-  /** The way of every call that is neither in a simulation nor in a branch. */
+  /** The route of every call outside of simulations and branches. */
   readonly live: Route;
-  /** Its own time limit, or its toolset's, holds for background jobs too. */
+  /** The tool or its toolset sets a timeout, which then applies to background jobs too. */
   readonly hasOwnTimeout: boolean;
-  /** Nothing can run for it. */
+  /** The tool has no handler to run. */
   readonly isOnlyDescribed: boolean;
-  /** There is something to ask before its input is looked at: it may be unusable, or need what the program or the model must provide. */
+  /** Something must be checked before the input: the tool may be unusable, or need data of the program or reading by the model. */
   readonly isGated: boolean;
-  /** Undefined where the schema cannot be used: the tool is gated then. */
+  /** Undefined if the schema is invalid; the tool is then gated. */
   readonly inputFitter: InputFitter | undefined;
   readonly outputValidator: Validator | undefined;
   readonly dropUnknownKeys: boolean;
-  /** The likely reading of damaged arguments will do: it writes nothing. */
+  /** A damaged input may be repaired by guessing, as the tool writes nothing. */
   readonly allowGuesses: boolean;
-  /** Works out what a call touches. */
+  /** Computes the effects of a call. */
   readonly effectsOf: (input: JsonObject) => ResolvedEffects;
-  /** The effects of every call; undefined where they depend on the input. */
+  /** The effects of every call; undefined if they depend on the input. */
   readonly effects: ResolvedEffects | undefined;
-  /** Admitting a call of it changes what its turn admits after it. */
+  /** Calls of the tool affect which calls their turn admits afterwards. */
   readonly hasTurnRule: boolean;
   readonly caches: boolean;
-  /** Calls of other processes use its resources as well. */
+  /** Its resources are shared with other processes. */
   readonly isShared: boolean;
-  /** Its calls need no lock, no slot and no note of what they write: nothing to take before an attempt, nothing to give back. */
+  /** Its calls need no lock, no slot and no record of their writes: nothing to take before an attempt or to release after it. */
   readonly holdsNothing: boolean;
   readonly circuit: Circuit | undefined;
   readonly budget: RetryBudget;
-  /** The slots that its calls need, the narrowest first: a call that waits for a wide one keeps out only calls like itself. */
+  /**
+   * The limits that its calls need a slot of, the narrowest first, so that a call that waits for a wide one blocks only calls of the same tool or
+   * toolset.
+   */
   readonly limits: readonly SlotLimit[];
-  /** How many slots each of them has, in the same order. */
+  /** The number of slots of each limit, in the same order. */
   readonly slotCounts: readonly number[];
-  /** The runtime has already said that this tool should declare its effects. */
+  /** The warning that this tool should declare its effects was logged. */
   warnedUndeclared = false;
-  /** The version of the registry in which its definition was last found. */
+  /** The version of the registry at which its definition was last found unchanged. */
   foundAt = -1;
   #shownTool: Tool | undefined;
-  /** How its results are cached; made with the first call of a tool that is. */
+  /** How its results are cached; created with the first call of a tool with `cache`. */
   cachePlan: CachePlan | undefined;
 
   constructor(options: ToolPlanOptions) {
@@ -108,7 +113,7 @@ export class ToolPlan {
     this.isShared = toolset.shared === true;
     this.circuit = options.circuit === false ? undefined : new Circuit(options.circuit, options.clock, options.onCircuit);
     this.budget = new RetryBudget({ clock: options.clock });
-    const named = quarantine === undefined ? namedLimits(registered, options.slots) : []; // a tool that cannot be used needs no slot
+    const named = quarantine === undefined ? namedLimits(registered, options.slots) : []; // an unusable tool needs no slot
     const whole = options.limit === undefined ? [] : [{ limit: options.limit, count: options.limit.maxConcurrent }];
     const limited = tool.composite === true ? [] : [...named, ...whole];
     this.limits = limited.map(({ limit }) => limit);
@@ -117,7 +122,7 @@ export class ToolPlan {
     this.holdsNothing = lock !== undefined && lock.reads.length + lock.writes.length + limited.length === 0;
   }
 
-  /** A frozen copy of the tool for its handlers, whose changes would affect every later call. */
+  /** A frozen copy of the tool for its handlers, so that their changes cannot affect later calls. */
   get shownTool(): Tool {
     if (this.#shownTool === undefined) {
       const { environment } = this.tool;
@@ -130,7 +135,7 @@ export class ToolPlan {
   }
 }
 
-/** Of the tool and of its toolset, where they are set; overloads of one name count for themselves. */
+/** The limits of the tool and of its toolset, if set; each overload has its own. */
 function namedLimits(registered: RegisteredTool, slots: Slots): readonly { readonly limit: SlotLimit; readonly count: number }[] {
   const { tool, toolset, qualifiedName } = registered;
   const limits: { readonly limit: SlotLimit; readonly count: number }[] = [];
@@ -140,7 +145,7 @@ function namedLimits(registered: RegisteredTool, slots: Slots): readonly { reado
   return limits;
 }
 
-/** Tells a tool from its overloads; nothing where its schema cannot be hashed, and so is no overload's. */
+/** Distinguishes a tool from its overloads; empty if its schema cannot be hashed, in which case it has no overloads. */
 function overloadMark(registered: RegisteredTool): string {
   try {
     return `#${registered.fingerprint}`;

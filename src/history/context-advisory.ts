@@ -1,11 +1,11 @@
-/** How full a model's context is, in the four levels that a model and a program are shown. */
+/** How full a model's context is, in four levels for the model and the program. */
 import { ToolError } from "../core/error.ts";
 
 export type ContextLevel = "ok" | "warning" | "danger" | "critical";
 
 export interface ContextAdvisory {
   readonly level: ContextLevel;
-  /** From 0; above 1 where the provider counts otherwise than `contextTokens` says. */
+  /** From 0; above 1 if the provider counts differently than `contextTokens` says. */
   readonly utilization: number;
   readonly usedTokens: number;
   readonly contextTokens: number;

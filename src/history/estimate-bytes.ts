@@ -1,12 +1,12 @@
-/** How much of a model's context a conversation takes. */
+/** Estimates how much of a model's context a conversation takes. */
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import { partText, resultText } from "../core/result.ts";
 
 /**
- * The UTF-8 bytes of what a model reads: texts, the inputs of calls as JSON, results as `resultText` writes them.
+ * The number of UTF-8 bytes that a model reads: texts, the inputs of calls as JSON, results as `resultText` writes them.
  *
- * Images and sound count as their mention only, because models charge them by other measures; so do the names, ids and braces that
- * a wire format puts around each message. Takes time linear in the text.
+ * Images and audio count only as their placeholder text, because models charge for them differently. The names, ids and braces that a wire format
+ * adds to each message are not counted. Takes time linear in the text.
  */
 export function estimateBytes(messages: readonly ModelMessage[]): number {
   let bytes = 0;

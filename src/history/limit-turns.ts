@@ -1,4 +1,4 @@
-/** The newest turns of a conversation, each whole. */
+/** Limits a conversation to its newest turns, each whole. */
 import { SIZE, checkNumber } from "../core/base/number-bounds.ts";
 import type { ModelMessage } from "../core/message.ts";
 
@@ -7,9 +7,8 @@ export const DEFAULT_MAX_TURNS = 50;
 /**
  * Keeps the newest turns and every system message; `maxTurns` 0 = no limit.
  *
- * A turn goes from one user message to before the next; where there is no user message, it begins with the first call of each
- * `turnId`, and with what the assistant said right before that. Messages before the first turn belong to it. When something is dropped,
- * so is every result whose call is not kept.
+ * A turn lasts from one user message until before the next. Without user messages, a turn begins with the first call of each `turnId`, and with the
+ * assistant message right before it. Messages before the first turn belong to it. If something is dropped, so is every result whose call is not kept.
  *
  * @param maxTurns defaults to 50
  * @throws ToolError `invalid_argument`
@@ -21,7 +20,7 @@ export function limitTurns(messages: readonly ModelMessage[], maxTurns: number =
   return first === undefined || first === starts[0] ? [...messages] : keepFrom(messages, first);
 }
 
-/** Where each turn begins, the oldest first; none where there is neither a user message nor a call. */
+/** The index at which each turn begins, the oldest first; empty if there is neither a user message nor a call. */
 export function turnStarts(messages: readonly ModelMessage[]): readonly number[] {
   const users: number[] = [];
   const calls: number[] = [];
@@ -35,7 +34,7 @@ export function turnStarts(messages: readonly ModelMessage[]): readonly number[]
   return users.length > 0 ? users : calls;
 }
 
-/** Drops everything before an index, system messages excepted, without leaving a result whose call is gone. */
+/** Drops everything before an index except system messages, and every result whose call is dropped. */
 export function keepFrom(messages: readonly ModelMessage[], first: number): readonly ModelMessage[] {
   const calls = new Set<string>();
   for (let index = first; index < messages.length; index++) {

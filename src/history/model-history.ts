@@ -9,21 +9,21 @@ import { restateResults } from "./repeated-results.ts";
 import { type TrimOptions, trimResults } from "./trim-results.ts";
 
 export interface ModelHistoryOptions {
-  /** Most turns, the newest; 0 = no limit. @default 50 */
+  /** Maximum number of turns, the newest; 0 = no limit. @default 50 */
   readonly maxTurns?: number;
-  /** Most bytes, as `estimateBytes` counts them; 0 = no limit. The newest turn is shown however large it is. @default 0 */
+  /** Maximum size in bytes, as `estimateBytes` counts; 0 = no limit. The newest turn is shown however large it is. @default 0 */
   readonly maxBytes?: number;
-  /** Leave out results that newer calls have made worthless; `budgetBytes` defaults to `maxBytes`. @default they stay */
+  /** Leave out results that newer calls supersede; `budgetBytes` defaults to `maxBytes`. @default they stay */
   readonly trim?: Omit<TrimOptions, "budgetBytes"> & { readonly budgetBytes?: number };
 }
 
 /**
- * Makes what a model is shown out of the whole conversation, the oldest first.
+ * Selects the part of the whole conversation that a model is shown, the oldest first.
  *
- * In this order: calls are paired with results, old turns dropped (`maxTurns`), superseded results left out (`trim`), and where that
- * is still more than `maxBytes`, the oldest turns are dropped whole until three quarters of that are filled, and stay out. A result that
- * refers to one that is gone (`sameAs`) says what that one said. System messages and the newest turn are always kept. When turns or
- * calls were left out, a system message after those at the beginning says so.
+ * In this order: calls are paired with results, old turns are dropped (`maxTurns`), superseded results are left out (`trim`). If that is still more
+ * than `maxBytes`, the oldest turns are dropped whole until at most three quarters of `maxBytes` are filled, and stay dropped. A result that refers
+ * to a dropped one (`sameAs`) gets its content. System messages and the newest turn are always kept. If turns or calls were left out, a system
+ * message after those at the beginning says so.
  *
  * Entries are shared with `messages`, which is not changed.
  *
@@ -49,7 +49,10 @@ interface Fit {
   readonly hasNote: boolean;
 }
 
-/** Drops the oldest turns until the rest fits, with what results that stay refer to in the turns that go. Each time round, fewer refer. */
+/**
+ * Drops the oldest turns until the rest fits, including the content of dropped results that kept ones refer to. Each recursion leaves fewer
+ * references.
+ */
 function fit(messages: readonly ModelMessage[], options: Fit): readonly ModelMessage[] {
   if (options.maxBytes === 0) return messages;
   const fitting = dropTurns(messages, options);
@@ -67,16 +70,15 @@ function countTurns(messages: readonly ModelMessage[]): number {
   return turnStarts(messages).length;
 }
 
-/** Room for the longest note. */
+/** Maximum size of the note, in bytes. */
 const NOTE_BYTES = 160;
-/** How much of what fits is kept when turns are dropped, so that the next rounds need not drop one each. */
+/** Share of `maxBytes` that is kept when turns are dropped, so that the next rounds need not drop a turn each. */
 const KEPT_SHARE = 0.75;
 
 /**
- * The messages themselves where they fit, or nothing more can go.
+ * Drops the oldest turns until the rest fits. Returns `messages` itself if they fit, or if no more can be dropped.
  *
- * The history is gone through as it grew: a longer one begins as the shorter one did until it does not fit, and then several turns go
- * at once.
+ * Replays how the history grew: a longer history begins like the shorter one did until it does not fit, and then several turns are dropped at once.
  */
 function dropTurns(messages: readonly ModelMessage[], { maxBytes, hasNote }: Fit): readonly ModelMessage[] {
   const sizes = messages.map(messageBytes);
@@ -95,7 +97,10 @@ function dropTurns(messages: readonly ModelMessage[], { maxBytes, hasNote }: Fit
   return first === 0 ? messages : keepFrom(messages, first);
 }
 
-/** Names no number of calls, so that it stays as it is, and with it a provider's prompt cache, until a turn goes. */
+/**
+ * The note about what was left out. It has no number of calls, so that it stays the same, and with it the provider's prompt cache, until a turn is
+ * dropped.
+ */
 function noteOf(turns: number, isCut: boolean): string {
   const sentences: string[] = [];
   if (turns > 0)

@@ -1,14 +1,14 @@
-/** Every call with exactly one result after it: what all providers ask for. */
+/** Pairs every call with exactly one result after it, as all providers require. */
 import { ToolError } from "../core/error.ts";
 import type { CallMessage, ModelMessage, ResultMessage } from "../core/message.ts";
 import { groupRounds } from "../core/rounds.ts";
 
 /**
- * Puts calls and results in order: calls that one message of the model made are put together, then their results in call order.
+ * Puts calls and results in order: the calls of one message of the model are put together, followed by their results in call order.
  *
- * Calls belong to one message when nothing but results of earlier calls is between them and their turn is the same. A call
- * without a result gets one that says so: status `error`, code `outcome_unknown`, origin `stub`. A result without a call is left
- * out, and so are a second call or result of the same id; the first result is final. Doing it again changes nothing.
+ * Calls belong to one message if there is nothing between them except results of earlier calls, and their turn is the same. A call without a result
+ * gets a placeholder: status `error`, code `outcome_unknown`, origin `stub`. A result without a call is left out, and so are a second call or result
+ * of the same id; the first result is final. Idempotent.
  */
 export function pairMessages(messages: readonly ModelMessage[]): readonly ModelMessage[] {
   const results = new Map<string, ResultMessage>();
@@ -25,7 +25,7 @@ export function pairMessages(messages: readonly ModelMessage[]): readonly ModelM
 
 const NOTHING: readonly never[] = Object.freeze([]);
 
-/** The code is that of an interrupted call: a model must not take a write that may still happen for one that failed. */
+/** Has the code of an interrupted call, so that a model does not take a write that may still happen for one that failed. */
 function unanswered({ at, callId, call }: CallMessage): ResultMessage {
   const error = new ToolError("outcome_unknown", `${call.name} has not been answered: it still runs, or it was interrupted.`, {
     hint: "Its effect is not known. Look before you repeat it, unless it only reads.",

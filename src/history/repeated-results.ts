@@ -1,13 +1,13 @@
-/** Results that refer to an earlier one ("unchanged, see the earlier result"), where that one is not shown any more. */
+/** Restores results that refer to an earlier one ("unchanged, see the earlier result") if that one is no longer shown. */
 import type { ModelMessage, ResultMessage } from "../core/message.ts";
 import { firstResults } from "./replace-results.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /**
- * Puts the content of an earlier result in the place of a result that refers to it (`sameAs`), wherever the earlier one is neither shown
- * nor shown again already. One that is nowhere in `all` leaves a line that says so. Returns `messages` itself when nothing is to be done.
+ * Replaces a result that refers to an earlier one (`sameAs`) with the content of the earlier one, unless that is shown, or was restated before. If
+ * the earlier result is not in `all`, a line says so. Returns `messages` itself if nothing changes.
  *
- * @param messages what is shown: part of `all`, some results replaced by a line
+ * @param messages what is shown: part of `all`, with some results replaced by a line
  */
 export function restateResults(messages: readonly ModelMessage[], all: readonly ModelMessage[]): readonly ModelMessage[] {
   if (!messages.some(refers)) return messages;
@@ -31,7 +31,7 @@ function refers(message: ModelMessage): message is Reference {
   return message.role === "result" && message.result.sameAs !== undefined;
 }
 
-/** The calls whose own answers are there, or were put in the place of others. */
+/** The calls whose own results are shown, directly or restated in place of others. */
 function shownResults(messages: readonly ModelMessage[]): Set<string> {
   const shown = new Set<string>();
   for (const message of messages) {
@@ -43,10 +43,10 @@ function shownResults(messages: readonly ModelMessage[]): Set<string> {
   return shown;
 }
 
-/** Messages whose content is that of the result they refer to. */
+/** Messages that have the content of the result that they refer to. */
 const RESTATED = new WeakSet<ModelMessage>();
 
-/** The result that says it itself; undefined when it is not there. Each is looked at once, so a circle ends. */
+/** Follows references to the result with the content; undefined if it is missing. Each result is visited once, so that a cycle ends. */
 function sourceOf(message: Reference, results: ReadonlyMap<string, ResultMessage>): ResultMessage | undefined {
   const seen = new Set<string>();
   let source: ResultMessage | undefined = message;

@@ -1,24 +1,24 @@
-/** Writes a history without the results that newer ones replace. */
+/** Rewrites a history without the results that newer ones supersede. */
 import type { ModelMessage, ResultMessage } from "../core/message.ts";
 import { addTo } from "../core/base/add-to.ts";
 
 export interface Replacements {
-  /** Which newer call replaced each, as the messages say already. */
+  /** Which newer call superseded each one, according to the messages. */
   readonly earlier: ReadonlyMap<string, string>;
-  /** The same with those to be left out now. Each leads to a call whose result comes later. */
+  /** The same, including those to be left out now. Each maps to a call whose result comes later. */
   readonly replacedBy: ReadonlyMap<string, string>;
-  /** Calls to be left out altogether. */
+  /** Calls to be dropped, with their results. */
   readonly dropped: ReadonlySet<string>;
 }
 
-/** Drops calls with their results, puts a line in place of results whose calls stay, and lists both at what replaced them. */
+/** Drops calls with their results, replaces superseded results whose calls stay with a line, and lists both in `supersedes` of the newer result. */
 export function replaceResults(messages: readonly ModelMessage[], replacements: Replacements): readonly ModelMessage[] {
   const rewriting = new Rewriting(messages, replacements);
   const kept = messages.filter((message) => !("callId" in message && replacements.dropped.has(message.callId)));
   return kept.map((message) => (message.role === "result" ? rewriting.rewrite(message) : message));
 }
 
-/** The results in order, without a second one of the same call. */
+/** The results in order, without duplicates of the same call. */
 export function firstResults(messages: readonly ModelMessage[]): readonly ResultMessage[] {
   const results = new Map<string, ResultMessage>();
   for (const message of messages) if (message.role === "result" && !results.has(message.callId)) results.set(message.callId, message);
@@ -29,7 +29,7 @@ class Rewriting {
   readonly #replacedBy: Map<string, string>;
   readonly #earlier: ReadonlyMap<string, string>;
   readonly #results: ReadonlyMap<string, ResultMessage>;
-  /** The results that each shown result replaces. */
+  /** The superseded results of each shown result. */
   readonly #replaced = new Map<string, string[]>();
 
   constructor(messages: readonly ModelMessage[], { earlier, replacedBy }: Replacements) {
@@ -53,7 +53,7 @@ class Rewriting {
     return Object.freeze({ ...message, supersedes: Object.freeze(older) });
   }
 
-  /** The call that is shown in place of this one, itself when it is shown; the way there is shortened. */
+  /** The call that is shown in place of this one, or the call itself if it is shown. Shortens the chain for later look-ups. */
   #newestOf(callId: string): string {
     const way: string[] = [];
     let newest = callId;
@@ -71,7 +71,7 @@ function isSameSet(one: readonly string[], other: readonly string[]): boolean {
   return one.length === members.size && one.every((member) => members.has(member));
 }
 
-/** A result that only says where to look instead. */
+/** A result with a line that names the newer result. */
 function lineFor({ role, at, callId, result }: ResultMessage, newer: ResultMessage): ResultMessage {
   const text = `[left out: superseded by ${newer.result.name}, call ${newer.result.id ?? newer.callId}]`;
   const { id, name, status, origin, attempts, durationMs } = result;

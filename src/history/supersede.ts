@@ -4,10 +4,10 @@ import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { PastCall, Supersedes } from "../core/tool.ts";
 
 /**
- * Replaces older results about the same thing, however many calls of other things there are.
+ * Makes a rule by which a call supersedes older results about the same thing, however many calls about other things are between them.
  *
- * @param locationOf what a call is about, such as the path of a file; undefined = the call takes no part
- * @param covers whether the newer call tells all that the older one does, when both are about the same; defaults to always
+ * @param locationOf what a call is about, such as the path of a file; undefined = the rule does not apply to the call
+ * @param covers whether the newer call includes everything that the older one has, if both are about the same thing; defaults to always
  */
 export function supersedesAt(
   locationOf: (call: PastCall) => string | undefined,
@@ -26,5 +26,5 @@ function always(): boolean {
   return true;
 }
 
-/** For tools whose answer depends on their input and the time only: the same call made again replaces the older result. */
+/** For tools whose answer depends only on their input and the time: repeating a call supersedes the older result. */
 export const supersedesSameInput: Supersedes = supersedesAt(({ name, input }) => `${name} ${canonicalJson(input)}`);

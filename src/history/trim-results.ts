@@ -1,4 +1,4 @@
-/** Leaves out results that newer ones have made worthless, once the history fills its budget, and rarely. */
+/** Leaves out results that newer ones supersede once the history fills its budget, and changes it rarely. */
 import { DEFAULT_NAMESPACE, splitName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
@@ -8,34 +8,33 @@ import { messageBytes } from "./estimate-bytes.ts";
 import { firstResults, replaceResults } from "./replace-results.ts";
 
 export interface TrimOptions {
-  /** The largest size of the history, in bytes as `estimateBytes` counts them; three or four are one token of English text. */
+  /** Maximum size of the history, in bytes as `estimateBytes` counts; three or four bytes are one token of English text. */
   readonly budgetBytes: number;
   /** The share of the budget above which results are left out; 0 = always. A number from 0 to 1. @default 0.75 */
   readonly threshold?: number;
-  /** The tool of a qualified name. Results of unknown tools, and of tools without `supersedes`, are left alone. */
+  /** Returns the tool of a qualified name. Results of unknown tools, and of tools without `supersedes`, are kept. */
   readonly toolOf: (name: string) => Pick<Tool, "supersedes"> | undefined;
-  /** The input that ran, after repair. @default what the model sent, where that is an object */
+  /** Returns the input that ran, after repair. @default the input that the model sent, if that is an object */
   readonly inputOf?: (callId: string) => JsonObject | undefined;
   /** True for a call whose result must stay. */
   readonly pinned?: (callId: string) => boolean;
 }
 
 const DEFAULT_THRESHOLD = 0.75;
-/** The size that the line in place of a result is counted as, so that a trimmed history weighs the same when it is trimmed again. */
+/** Size that the line in place of a result counts as, so that a trimmed history has the same size when it is trimmed again. */
 const LINE_BYTES = 64;
 
 /**
  * Leaves out results that a newer call of the same toolset supersedes.
  *
- * A message of the model all of whose calls are superseded is dropped with its results. Of one that is superseded in part the
- * calls stay, and the results in question become a line that names the newer call. The newer result lists in `supersedes` what it
- * replaced. Only calls that ended `ok` take part, pinned results stay, and what is dropped is always a call with its result.
+ * If all calls of a message are superseded, the message is dropped with their results. If only some are, the calls stay, and the superseded results
+ * become a line that names the newer call. The newer result lists in `supersedes` what it replaced. Only calls with status `ok` take part, pinned
+ * results stay, and a call is always dropped together with its result.
  *
- * A change in the middle of a conversation costs a provider's prompt cache all that comes after it. So nothing is touched as
- * long as the history takes no more than `threshold * budgetBytes`, and then everything superseded goes at once. To find when that
- * was, the history is gone through as it grew: what was left out stays so, and what was superseded since stays until what is
- * shown has outgrown the threshold again. A longer history therefore begins as the shorter one did, until the next trim.
- * Trimming what was trimmed changes nothing.
+ * A change in the middle of a conversation invalidates a provider's prompt cache from there on. So nothing changes as long as the history takes no
+ * more than `threshold * budgetBytes`; then everything superseded is left out at once. To find when that was, the growth of the history is replayed:
+ * what was left out then stays out, and what was superseded since stays in until the shown part has outgrown the threshold again. A longer history
+ * therefore begins like the shorter one did, until the next trim. Trimming a trimmed history changes nothing.
  *
  * @throws ToolError `invalid_argument`
  */
@@ -61,7 +60,7 @@ function checkLimit({ budgetBytes, threshold = DEFAULT_THRESHOLD }: TrimOptions)
   return threshold === 0 ? 0 : budgetBytes * threshold;
 }
 
-/** The calls that replaced others in an earlier trim; only a call that came later counts, so that following them ends. */
+/** Which call superseded which in an earlier trim. Only later calls count, so that following them ends. */
 function earlierTrims(messages: readonly ModelMessage[]): ReadonlyMap<string, string> {
   const results = firstResults(messages);
   const places = new Map(results.map(({ callId }, place) => [callId, place]));
@@ -72,7 +71,7 @@ function earlierTrims(messages: readonly ModelMessage[]): ReadonlyMap<string, st
   return replacedBy;
 }
 
-/** How many older calls in a row a newer one may fail to replace before it asks no more. */
+/** After this many older calls in a row that a newer one does not supersede, the search stops. */
 const MAX_REFUSALS = 100;
 
 /** The calls that one message of the model made. */
@@ -83,7 +82,7 @@ interface CallGroup {
   replaced: number;
 }
 
-/** A call that ended well, of a tool with a rule. */
+/** A call with status `ok`, of a tool with a rule. */
 interface Candidate {
   readonly callId: string;
   readonly group: CallGroup;
@@ -97,11 +96,11 @@ interface Rule {
   readonly supersedes: Supersedes;
 }
 
-/** Goes through a history as it grew. */
+/** Replays the growth of a history. */
 class Trim {
-  /** The replacement of each call that was left out, by ids. */
+  /** The call that superseded each left-out call, by ids. */
   readonly replacedBy: Map<string, string>;
-  /** Calls of messages that go altogether. */
+  /** Calls of messages that are dropped whole. */
   readonly dropped = new Set<string>();
   readonly #options: TrimOptions;
   readonly #limit: number;
@@ -109,7 +108,7 @@ class Trim {
   /** Calls whose results have not come yet. */
   readonly #open = new Map<string, { readonly message: CallMessage; readonly group: CallGroup }>();
   readonly #seen = new Set<string>();
-  /** Candidates that nothing replaces yet, by toolset and location, the oldest first. */
+  /** Candidates that are not superseded yet, by toolset and location, the oldest first. */
   readonly #standing = new Map<string, Candidate[]>();
   readonly #outdated: { readonly older: Candidate; readonly newer: string }[] = [];
   #group: CallGroup | undefined;
@@ -128,7 +127,7 @@ class Trim {
     else this.#bytes += bytes;
   }
 
-  /** Takes out everything outdated when what is shown has outgrown the limit. */
+  /** Leaves out everything superseded, if the shown part has outgrown the limit. */
   settle(): void {
     if (this.#bytes <= this.#limit) return;
     for (const { older, newer } of this.#outdated) {
@@ -168,7 +167,7 @@ class Trim {
     for (const callId of group.callIds) this.dropped.add(callId);
   }
 
-  /** Finds what a new candidate replaces, the newest first, and keeps the candidate itself. */
+  /** Finds the calls that a new candidate supersedes, the newest first, and adds the candidate itself. */
   #compare(newer: Candidate, rule: Rule): void {
     const location = locationOf(rule, newer.past);
     if (location === undefined) return;
@@ -195,7 +194,7 @@ class Trim {
   }
 }
 
-/** The key under which calls that may replace each other are found; undefined takes the call out. */
+/** The key under which calls that may supersede each other are grouped; undefined if the rule does not apply to the call. */
 function locationOf({ toolset, supersedes }: Rule, call: PastCall): string | undefined {
   if (supersedes.locationOf === undefined) return toolset;
   try {

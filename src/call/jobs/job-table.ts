@@ -1,4 +1,4 @@
-/** The background jobs of a runtime: those that run, so many at a time, and the latest of those that have ended. */
+/** The background jobs of a runtime: those that have not ended, of which a limited number run at a time, and the latest that have ended. */
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import { Groups } from "../../core/base/groups.ts";
 import { ToolError } from "../../core/error.ts";
@@ -8,28 +8,30 @@ import { Limit } from "../../policy/locks/limit.ts";
 import { CallJob, type JobCall, type JobSettings } from "./job.ts";
 import { JobOutputBuffer } from "./job-output.ts";
 
-/** How many background jobs there may be, and what is kept of those that have ended. */
+/** Limits of background jobs, and of what is kept of those that have ended. */
 export interface JobLimits {
-  /** Most that run at a time; more wait. 0 = none runs here: each waits until its session is given to another process. @default 100 */
+  /**
+   * Maximum number of jobs that run at a time; more wait. 0 = no job runs here: each waits until its session moves to another process. @default 100
+   */
   readonly maxRunning?: number;
-  /** Most that wait for their place; what comes after is refused as `resource_busy`. @default 1_000 */
+  /** Maximum number of jobs that wait to run; further jobs are refused with `resource_busy`. @default 1_000 */
   readonly maxQueued?: number;
-  /** How many that have ended can still be read; the oldest go first. @default 100 */
+  /** How many ended jobs can still be read; the oldest are dropped first. @default 100 */
   readonly keepEnded?: number;
-  /** How long those can be read, in milliseconds; 0 = as long as there is room. @default 3_600_000 */
+  /** How long an ended job can be read, in milliseconds; 0 = no time limit. @default 3_600_000 */
   readonly keepEndedMs?: number;
-  /** How much of the output of one is kept, its end, in UTF-16 units. Integer ≥ 1. @default 1_000_000 */
+  /** How much of each job's output is kept, in UTF-16 units; the end is kept. Integer ≥ 1. @default 1_000_000 */
   readonly maxOutputChars?: number;
-  /** Of how many that have ended a store keeps a row, by which they are listed; those that ended first go first. @default 10_000 */
+  /** For how many ended jobs a store keeps a row, by which they are listed; those that ended first are dropped first. @default 10_000 */
   readonly keepStored?: number;
-  /** How long it keeps that, in milliseconds; 0 = as long as there is room. @default 2_592_000_000, 30 days */
+  /** How long a store keeps those rows, in milliseconds; 0 = no time limit. @default 2_592_000_000, 30 days */
   readonly keepStoredMs?: number;
 }
 
-/** Called with what begins and ends among the jobs of a table. */
+/** Called when jobs of a table begin and end. */
 export interface JobObserver {
   begin(jobs: JobTable): void;
-  /** @param isLast none runs any more */
+  /** @param isLast no other job is running or waiting */
   end(isLast: boolean): void;
 }
 
@@ -48,7 +50,7 @@ export function jobLimits(limits: JobLimits): Required<JobLimits> {
   return { ...DEFAULTS, ...limits };
 }
 
-/** @throws ToolError `invalid_argument` naming the limit */
+/** @throws ToolError `invalid_argument` that names the limit */
 export function checkJobLimits(limits: JobLimits): void {
   const owner = "jobs of the runtime";
   checkKnownKeys(limits, DEFAULTS, owner);
@@ -63,28 +65,28 @@ export function checkJobLimits(limits: JobLimits): void {
 
 export class JobTable {
   readonly slots: Limit;
-  /** The line of jobs that may be what ended their process. */
+  /** The queue of jobs that may have crashed their process; they are started one at a time. */
   readonly suspects = new Limit(1);
   readonly #limits: Required<JobLimits>;
   readonly #now: () => number;
   readonly #running = new Map<string, CallJob>();
   readonly #runningIn = new Groups<string, CallJob>();
   readonly #listeners = new Map<string, Set<(job: JobStatus) => void>>();
-  /** In the order they ended, with the time of that. */
+  /** In the order in which they ended, each with its end time. */
   readonly #ended = new Map<string, { readonly job: CallJob; readonly at: number }>();
   readonly #endedIn = new Groups<string, CallJob>();
   readonly #observer: JobObserver | undefined;
 
-  /** @param now milliseconds of a clock that is never set */
+  /** @param now milliseconds of a monotonic clock */
   constructor(limits: JobLimits, now: () => number, observer?: JobObserver) {
     this.#limits = jobLimits(limits);
     this.#observer = observer;
     this.#now = now;
     this.slots = new Limit(Math.max(1, this.#limits.maxRunning));
-    if (this.#limits.maxRunning === 0) this.slots.tryTake(); // the only one, for good
+    if (this.#limits.maxRunning === 0) this.slots.tryTake(); // takes the only slot and never releases it
   }
 
-  /** @throws ToolError `resource_busy` when too many wait already */
+  /** @throws ToolError `resource_busy` if too many jobs wait already */
   add(call: JobCall, settings: JobSettings): CallJob {
     const { maxRunning, maxQueued } = this.#limits;
     if (this.#running.size >= maxRunning + maxQueued)
@@ -96,7 +98,7 @@ export class JobTable {
     return this.adopt(call, settings);
   }
 
-  /** Adds one that was taken in before, however many there are: by an earlier process, or as a call that runs. */
+  /** Adds a job that was accepted before, by an earlier process or as a running call; no limit applies. */
   adopt(call: JobCall, settings: JobSettings): CallJob {
     const job: CallJob = new CallJob(call, settings, () => this.#tell(job));
     this.#running.set(job.id, job);
@@ -105,23 +107,26 @@ export class JobTable {
     return job;
   }
 
-  /** Those that wait for one that runs to end, and how many may. */
+  /** How many jobs wait for a running one to end, and how many may wait. */
   get queue(): { readonly length: number; readonly limit: number } {
     const { maxRunning, maxQueued } = this.#limits;
     return { length: Math.max(0, this.#running.size - maxRunning), limit: maxQueued };
   }
 
-  /** Jobs are started here. */
+  /** Whether jobs are started in this process. */
   get runHere(): boolean {
     return this.#limits.maxRunning > 0;
   }
 
-  /** None runs. */
+  /** Whether all jobs have ended. */
   get isIdle(): boolean {
     return this.#running.size === 0;
   }
 
-  /** Where a call keeps what it writes, be it a job or not yet. @param mayBeJob no other output is ever read: only its length counts */
+  /**
+   * Creates the buffer for the output of a call, whether or not it is a job yet. @param mayBeJob if false, the output is never read: only its length
+   * counts
+   */
   newOutput(mayBeJob: boolean): JobOutputBuffer {
     return new JobOutputBuffer(mayBeJob ? this.#limits.maxOutputChars : 0);
   }
@@ -131,30 +136,30 @@ export class JobTable {
     return this.#running.get(id) ?? this.#ended.get(id)?.job;
   }
 
-  /** Those that run, the oldest first, then those that have ended. */
+  /** Jobs that have not ended, the oldest first, then those that have. */
   all(): readonly CallJob[] {
     this.#prune();
     return [...this.#running.values(), ...Array.from(this.#ended.values(), ({ job }) => job)];
   }
 
-  /** Those of one session that have not ended, the oldest first. */
+  /** Jobs of one session that have not ended, the oldest first. */
   runningIn(sessionId: string): readonly CallJob[] {
     return this.#runningIn.of(sessionId);
   }
 
-  /** Cancels those of a session, and resolves when they have ended. */
+  /** Cancels the jobs of a session, and resolves when they have ended. */
   async cancelIn(sessionId: string, reason: string): Promise<void> {
     const jobs = this.runningIn(sessionId);
     for (const job of jobs) job.cancel(reason);
     await Promise.all(jobs.map((job) => new Promise<void>((resolve) => job.onPause(resolve, false))));
   }
 
-  /** Another process continues the jobs of a session: what became of them here is not their end. */
+  /** Forgets the ended jobs of a session that moved to another process: how they ended here is not their real end. */
   forget(sessionId: string): void {
     for (const job of this.#endedIn.of(sessionId)) this.#drop(job);
   }
 
-  /** It has ended: it is kept for as long as there is room. */
+  /** Moves a job to the ended jobs, which are kept as long as there is room. */
   end(job: CallJob): void {
     if (!this.#running.delete(job.id)) return;
     this.#runningIn.delete(job.sessionId, job);
@@ -165,7 +170,7 @@ export class JobTable {
     this.#tell(job);
   }
 
-  /** Calls the listener when a job of the session asks something or has ended. The returned function ends that. */
+  /** Calls the listener when a job of the session asks something or has ended. The returned function removes the listener. */
   listen(sessionId: string, listener: (job: JobStatus) => void): () => void {
     const listeners = this.#listeners.get(sessionId) ?? new Set();
     this.#listeners.set(sessionId, listeners.add(listener));

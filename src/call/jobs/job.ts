@@ -23,14 +23,14 @@ export interface JobCall {
   readonly toolName: string;
   readonly eventBase: { readonly callId: string; readonly sessionId: string; readonly turnId: string; readonly at: number };
   record(event: SessionEvent): void;
-  /** Records an event of which listeners know already. */
+  /** Records an event of which listeners have been notified already. */
   logEvent(event: SessionEvent): void;
   emit(event: SessionEvent): void;
-  /** How many calls wait for approval: it, and those that were made in it. */
+  /** How many calls wait for approval: the job's call itself and its nested calls. */
   readonly awaiting: number | undefined;
-  /** The log that its end is written to; undefined where no caller waits for that. */
+  /** The log to which its end is written durably; undefined if no caller waits for that. */
   readonly written: Written | undefined;
-  /** Has what it wrote before it was a job, too. */
+  /** Includes the output from before it became a job. */
   readonly outputBuffer: JobOutputBuffer;
   cancel(reason: string): void;
   holdProcess(): void;
@@ -48,23 +48,23 @@ export interface JobSettings {
 /** The record of a background job from before a crash. */
 export interface EarlierJob extends JobSettings {
   readonly toolName: string;
-  /** How many times it was begun to be run. */
+  /** How many times it was started. */
   readonly starts: number;
-  /** After how many of these it waits, or waited when its process ended, for an answer to what it had asked, or was handed over: it ended none. */
+  /** How many of its starts cannot have crashed the process: after them it waited for an answer, or was handed over. */
   readonly harmlessStarts: number;
-  /** It waits for such an answer. */
+  /** It waits for an answer. */
   readonly isAsking: boolean;
-  /** It is recorded that it waits for its place. */
+  /** It is recorded as queued. */
   readonly isQueued: boolean;
-  /** The start that comes is recorded already. */
+  /** The upcoming start is recorded already. */
   readonly isCounted?: boolean;
-  /** The span of the call that began it, where that was traced. */
+  /** The span of the call that began it, if it was traced. */
   readonly traceparent?: string | undefined;
 }
 
-/** How much of its output a session's log has, in UTF-16 units; listeners get all of it. */
+/** How much of a job's output is kept in its session's log, in UTF-16 units; listeners get all of it. */
 const MAX_RECORDED_CHARS = 65_536;
-/** Most inputs that wait until the job asks for them. */
+/** Maximum number of inputs that wait until the job asks for them. */
 const MAX_INPUTS = 100;
 
 export class CallJob {
@@ -84,13 +84,13 @@ export class CallJob {
   #question: string | undefined;
   #inputs: JsonValue[] | undefined;
   #asking: ((input: JsonValue) => void) | undefined;
-  /** Those who wait for it, and whether a question ends their wait. */
+  /** The listeners that wait for the job, and whether a question ends their wait too. */
   readonly #waits = new Map<() => void, boolean>();
-  /** Set from its end until that is known to be durable. */
+  /** Set from the job's end until that is durable. */
   #written: Written | undefined;
   #loss: ToolError | undefined;
 
-  /** @param onAsk called when it asks something */
+  /** @param onAsk called when the job asks something */
   constructor(call: JobCall, { mode, notify }: JobSettings, onAsk: () => void) {
     const { sessionId, at } = call.eventBase;
     this.id = call.callId;
@@ -108,7 +108,7 @@ export class CallJob {
     return this.#call === undefined;
   }
 
-  /** Qualified, once its tool is known. */
+  /** The qualified name, once its tool is known. */
   get toolName(): string {
     return this.#call?.toolName ?? this.#toolName;
   }
@@ -131,13 +131,13 @@ export class CallJob {
     });
   }
 
-  /** Its status and result; undefined while it runs. */
+  /** Its status and result; undefined until it has ended. */
   get end(): EndedJob | undefined {
     const result = this.#result;
     return result === undefined ? undefined : Object.freeze({ ...(this.status as EndedJob), result }); // it has ended
   }
 
-  /** It has its place. */
+  /** Marks a queued job as running. */
   started(): void {
     if (this.#state === "queued") this.#state = "running";
   }
@@ -150,7 +150,7 @@ export class CallJob {
     if (text !== "") this.#write(text, undefined);
   }
 
-  /** Says something and waits for what is sent; inputs that were sent before are taken first. */
+  /** Writes a text and waits for an input; inputs that were sent before are used first. */
   ask(text: string): Promise<JsonValue> {
     const [first] = this.#inputs ?? [];
     if (first !== undefined) {
@@ -163,14 +163,14 @@ export class CallJob {
     this.#state = "waiting";
     this.#question = text;
     this.#write(text, true);
-    if (this.#asking !== resolve) return promise; // a listener answered it, or ended the attempt
+    if (this.#asking !== resolve) return promise; // a listener has answered it or ended the attempt
     this.#endWaits(true);
     this.#onAsk();
     if (this.#asking === resolve) this.#call?.releaseProcess(); // there may never be an answer
     return promise;
   }
 
-  /** Ends what is being asked without an answer, because its attempt is over. */
+  /** Ends an open question without an answer, because its attempt has ended. */
   stopAsking(): void {
     const asking = this.#asking;
     if (asking === undefined) return;
@@ -178,7 +178,7 @@ export class CallJob {
     asking(null);
   }
 
-  /** @throws ToolError `invalid_argument` for a job that has ended or is not talked to; `resource_busy` where too much waits */
+  /** @throws ToolError `invalid_argument` for a job that has ended or takes no input; `resource_busy` if too many inputs wait */
   send(input: JsonValue, principal?: string): void {
     const call = this.#call;
     if (call === undefined)
@@ -201,7 +201,7 @@ export class CallJob {
     asking(input);
   }
 
-  /** Ends it; false when it has ended. */
+  /** Cancels the job; false if it has ended. */
   cancel(reason: string): boolean {
     if (this.#call === undefined) return false;
     this.#call.cancel(reason);
@@ -215,7 +215,10 @@ export class CallJob {
     this.#call?.holdProcess();
   }
 
-  /** Its call has its result. Returns the event that says so, which belongs right behind that of the call; undefined when it had ended. */
+  /**
+   * Ends the job with the result of its call. Returns the `job-end` event, to be recorded directly after the `call-end`; undefined if the job had
+   * ended before.
+   */
   finish(result: ToolResult): SessionEvent | undefined {
     const call = this.#call;
     if (call === undefined) return undefined;
@@ -231,23 +234,23 @@ export class CallJob {
     if (status === "pending") this.#state = "cancelled";
     else this.#state = endState(status, result.error?.code);
     this.#endWaits(false);
-    if (status === "pending") return undefined; // no result of a call
+    if (status === "pending") return undefined; // a placeholder, not the result of a call
     return { ...call.eventBase, type: "job-end", toolName: this.#toolName, status, notify: this.notify };
   }
 
-  /** Its end could not be recorded. */
+  /** Notes that its end could not be recorded. */
   lose(error: ToolError): void {
     this.#loss = error;
   }
 
-  /** Resolves when the end of one that is over is durable. @throws ToolError why it cannot be. By rejecting */
+  /** Resolves when the job's end is durable. @throws ToolError if it cannot be made durable, as a rejection */
   async whenEndDurable(): Promise<void> {
     await this.#written?.whenDurable();
     if (this.#loss !== undefined) throw this.#loss;
     this.#written = undefined;
   }
 
-  /** Records what its call had written before it was a job, of which listeners know. */
+  /** Records the output that its call wrote before it was a job, which listeners have received already. */
   recordEarlier(): void {
     const { text, from } = this.#output.read({ maxChars: MAX_RECORDED_CHARS });
     const length = Math.min(text.length, MAX_RECORDED_CHARS - from);
@@ -259,7 +262,10 @@ export class CallJob {
     return this.#asking !== undefined;
   }
 
-  /** Calls the listener once: when it has ended or, with `untilAsked`, asks something. The returned function forgets it, and so all it holds. */
+  /**
+   * Calls the listener once: when the job has ended or, with `untilAsked`, asks something. The returned function removes the listener, and so all
+   * that it references.
+   */
   onPause(listener: () => void, untilAsked: boolean): () => void {
     if (this.isOver || (untilAsked && this.isAsking)) listener();
     else this.#waits.set(listener, untilAsked);
@@ -274,7 +280,7 @@ export class CallJob {
       }
   }
 
-  /** The log has the first characters and every question; listeners are called with everything. */
+  /** Writes output. The log gets the first characters and every question; listeners get everything. */
   #write(text: string, asks: true | undefined): void {
     const call = this.#call;
     if (call === undefined) return;

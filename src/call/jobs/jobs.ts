@@ -1,4 +1,4 @@
-/** The background jobs of a runtime, as programs see and steer them. */
+/** The background jobs of a runtime, as programs list and control them. */
 import { quoted } from "../../core/base/wording.ts";
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
@@ -23,16 +23,16 @@ import type { CallJob } from "./job.ts";
 import { isWithin } from "../context/call-tree.ts";
 import { promote } from "./run-in-background.ts";
 
-/** Which job of a store is meant: its session tells apart jobs whose ids are the same. */
+/** Identifies a job of a store. `sessionId` distinguishes jobs with the same id. */
 export interface StoredJobName {
   readonly id: string;
   readonly sessionId?: string | undefined;
 }
 
-/** `ended`: its end is recorded; `asked`: the process that runs it ends it within seconds; `over`: it had ended before. */
+/** `ended`: its end is recorded; `asked`: the process that runs it will end it within seconds; `over`: it had ended before. */
 export type CancelOutcome = "ended" | "asked" | "over";
 
-/** The jobs of a store, as the runtime that has the store reaches them. @internal */
+/** Access to the jobs of the runtime's store. @internal */
 export interface StoredJobs {
   list(options: ListStoredJobsOptions): Promise<readonly StoredJob[]>;
   cancel(name: StoredJobName, reason: string): Promise<CancelOutcome>;
@@ -41,17 +41,17 @@ export interface StoredJobs {
 /** Which jobs are listed. */
 export interface ListJobsOptions {
   readonly sessionId?: string;
-  /** Those in one of these states. @default all */
+  /** Only jobs in one of these states. @default all */
   readonly states?: readonly JobState[];
 }
 
-/** How long a job is waited for. */
+/** How long to wait for a job. */
 export interface WaitForJobOptions {
   /** Longest wait, in milliseconds. @default no limit */
   readonly timeoutMs?: number;
   /** Ends the wait, not the job. */
   readonly signal?: AbortSignal;
-  /** Resolve as well when the job asks something. @default false */
+  /** Also resolve when the job asks something. @default false */
   readonly untilAsked?: boolean;
 }
 
@@ -60,7 +60,7 @@ const WAIT_OPTIONS: OptionNames<WaitForJobOptions> = { timeoutMs: true, signal: 
 const STORED_NAME: OptionNames<StoredJobName> = { id: true, sessionId: "string" };
 const LIST_OPTIONS: OptionNames<ListJobsOptions> = { sessionId: "string", states: true };
 
-/** A job is here from its beginning, and when it has ended for as long as the runtime's `jobs` options say. */
+/** Lists and controls jobs. A job is available from its start and, when it has ended, for as long as the runtime's `jobs` options say. */
 export class Jobs {
   readonly #parts: Pick<CallParts, "jobs" | "running" | "ports">;
 
@@ -72,7 +72,7 @@ export class Jobs {
     this.#stored = stored;
   }
 
-  /** Those that run, the oldest first, then those that have ended. @throws ToolError `invalid_argument` */
+  /** Jobs that have not ended, the oldest first, then those that have. @throws ToolError `invalid_argument` */
   list(options: ListJobsOptions = {}): readonly JobStatus[] {
     checkKnownKeys(options, LIST_OPTIONS, "jobs.list()");
     const { sessionId, states } = options;
@@ -83,28 +83,29 @@ export class Jobs {
       .filter((job) => (sessionId === undefined || job.sessionId === sessionId) && (states === undefined || states.includes(job.state)));
   }
 
-  /** How many wait to be started because as many run as may, and how many may wait: one more ends with `resource_busy`. */
+  /** How many jobs wait to start because the maximum runs, and how many may wait: one more ends with `resource_busy`. */
   get queue(): { readonly length: number; readonly limit: number } {
     return this.#parts.jobs.queue;
   }
 
-  /** False where `maxRunning` of the runtime's jobs is 0: then no job is started here. */
+  /** False if this runtime starts no jobs (`maxRunning` is 0). */
   get runHere(): boolean {
     return this.#parts.jobs.runHere;
   }
 
-  /** Undefined for one that is not there, or no longer kept. */
+  /** Undefined for a job that does not exist or is no longer kept. */
   get(id: string): JobStatus | undefined {
     checkText(id, "jobs.get()", "the id of a job");
     return this.#parts.jobs.get(id)?.status;
   }
 
   /**
-   * Resolves when the job has ended, in a stored session durably, or to its status so far when the time is up; the job continues then. A handler that waits for a job which
-   * needs a lock or slot that the handler's own call holds is not refused: only `timeoutMs` or the deadline of one of the two ends that wait.
+   * Resolves when the job has ended (in a stored session, when its end is durable), or to its current status when the time is up; the job then
+   * continues. If a handler waits for a job that needs a lock or slot of the handler's own call, this is not detected: only `timeoutMs` or the
+   * deadline of either call ends that wait.
    *
    * @throws ToolError `not_found`, naming the existing jobs; `cancelled` when the signal aborts; `invalid_argument`, also inside the job itself;
-   * `store_failed` or `conflict` when its end could not be recorded. By rejecting
+   * `store_failed` or `conflict` if its end could not be recorded; as a rejection
    */
   async wait(id: string, options: WaitForJobOptions = {}): Promise<EndedJob | JobStatus> {
     checkKnownKeys(options, WAIT_OPTIONS, "jobs.wait()");
@@ -116,10 +117,10 @@ export class Jobs {
     const { clock } = this.#parts.ports;
     const stopped = Promise.withResolvers<"late" | { readonly aborted: string }>();
     const paused = Promise.withResolvers<void>();
-    const leave = job.onPause(paused.resolve, untilAsked); // so that waits that ran out do not pile up in a job that runs for days
+    const leave = job.onPause(paused.resolve, untilAsked); // so that expired waits do not accumulate in a job that runs for days
     const stopTimer = timeoutMs === undefined ? undefined : clock.timer(() => stopped.resolve("late"), timeoutMs);
     const forget = signal === undefined ? undefined : onAbort(signal, () => stopped.resolve({ aborted: cancelReason(signal) }));
-    clock.hold?.(); // a job that asks for input keeps no process alive; who waits for it does
+    clock.hold?.(); // a job that waits for input does not keep the process alive, but a caller that waits for the job does
     try {
       const came = await Promise.race([endOf(job, paused.promise), stopped.promise]);
       if (typeof came === "object")
@@ -143,36 +144,36 @@ export class Jobs {
   }
 
   /**
-   * Hands JSON to a stateful job: to what it asks now, else to what it asks next.
+   * Sends JSON to a stateful job: as the answer to its current question, else to its next one.
    *
-   * @throws ToolError `not_found`; `invalid_argument` for one that has ended or takes no input; `resource_busy` when 100 inputs wait;
-   * `not_json`, `too_large`
+   * @throws ToolError `not_found`; `invalid_argument` for a job that has ended or takes no input; `resource_busy` if 100 inputs wait; `not_json`,
+   * `too_large`
    */
   send(id: string, input: unknown, options: SentBy = {}): void {
     checkSentBy(options, "jobs.send()");
     this.#find(id).send(copyJson(input).value, options.principal);
   }
 
-  /** Ends a job: its result is `cancelled`. False when it has ended already. @throws ToolError `not_found` */
+  /** Cancels a job: its result is `cancelled`. False if it has ended already. @throws ToolError `not_found` */
   cancel(id: string, reason: string = "the job was cancelled"): boolean {
     return this.#find(id).cancel(reason);
   }
 
   /**
-   * Lists the jobs of every session that the runtime's store has, whether it is open here, in another process or nowhere; the newest first.
+   * Lists the jobs of every session in the runtime's store, whether the session is open here, in another process or nowhere; the newest first.
    *
-   * @throws ToolError `invalid_argument`, also without a store; `store_failed`. By rejecting
+   * @throws ToolError `invalid_argument`, also without a store; `store_failed`; as a rejection
    */
   async listStored(options: ListStoredJobsOptions = {}): Promise<readonly StoredJob[]> {
     return this.#store("listStored").list(options);
   }
 
   /**
-   * Ends a job of a session that is not open here. Where no process has it open, the end is recorded at once; the process that has it open
-   * ends it within two seconds, and one that resumes it does not run it again.
+   * Cancels a job of a session that is not open here. If no process has the session open, the end is recorded at once. A process that has it open
+   * ends the job within two seconds, and a process that resumes it does not run the job again.
    *
-   * @throws ToolError `not_found`, naming existing jobs; `ambiguous` where several sessions have a job of this id; `store_failed`;
-   * `invalid_argument` without a store. By rejecting
+   * @throws ToolError `not_found`, naming existing jobs; `ambiguous` if several sessions have a job with this id; `store_failed`; `invalid_argument`
+   * without a store; as a rejection
    */
   async cancelStored(name: StoredJobName, reason: string = "the job was cancelled"): Promise<CancelOutcome> {
     checkKnownKeys(name, STORED_NAME, "jobs.cancelStored()");
@@ -191,8 +192,8 @@ export class Jobs {
   }
 
   /**
-   * Moves a running call of a session to the background: who waits for it is answered `pending` at once. False for a call that has ended,
-   * is a job already, belongs to no session, or while too many jobs run.
+   * Moves a running call of a session to the background: its caller gets `pending` at once. False for a call that has ended, is a job already or
+   * belongs to no session, and while too many jobs run.
    */
   promote(callId: string): boolean {
     checkText(callId, "jobs.promote()", "the id of a call");
@@ -214,7 +215,7 @@ export class Jobs {
   }
 }
 
-/** Resolves when it has ended and a crash cannot take that back, or when it asks. */
+/** Resolves when the job has ended and its end is durable, or when it asks something. */
 async function endOf(job: CallJob, paused: Promise<void>): Promise<void> {
   await paused;
   if (job.isOver) await job.whenEndDurable();

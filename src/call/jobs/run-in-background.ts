@@ -1,4 +1,4 @@
-/** Takes calls out of their turn: it does not wait for them, and their caller gets `pending`. */
+/** Runs calls as background jobs: the turn does not wait for them, and their caller gets `pending`. */
 import { ToolError } from "../../core/error.ts";
 import { pendingResult } from "../../core/job-message.ts";
 import type { JobStatus } from "../../core/job-status.ts";
@@ -19,9 +19,9 @@ import { untilKept } from "../attempt/until-kept.ts";
 /** Runs the call to its one result. Never throws or rejects. */
 type Work = (run: AdmittedCall) => Answer;
 
-/** Begins the call as a job of its own. Returns its placeholder, or its result when there are too many jobs. */
+/** Starts the call as a background job. Returns its placeholder, or its result if there are too many jobs. */
 export function runInBackground(run: AdmittedCall, work: Work): Answer {
-  const earlier = run.job; // one from before a crash has its job already
+  const earlier = run.job; // a call resumed after a crash has its job already
   const job = earlier ?? beginJob(run);
   if (job instanceof ToolError) return finishCall(run, job);
   run.jobSlot = isSuspect(run) ? undefined : tryTake(lenderOfJobSlot(run), run.parts.jobs.slots);
@@ -35,7 +35,7 @@ export function runInBackground(run: AdmittedCall, work: Work): Answer {
   return pendingOf(run, job);
 }
 
-/** The new job of a call; an error when there are too many. */
+/** The new job of a call; an error if there are too many. */
 function beginJob(run: AdmittedCall): CallJob | ToolError {
   const { mode = "direct", notify = true } = run.plan.tool;
   try {
@@ -46,7 +46,7 @@ function beginJob(run: AdmittedCall): CallJob | ToolError {
   return run.job;
 }
 
-/** Runs the call when there is a place for it: that of the job whose handler made it, or its own. */
+/** Runs the call once it has a job slot: lent by the job whose handler made it, or its own. */
 async function runJob(run: AdmittedCall, job: CallJob, work: Work): Promise<void> {
   const waits = run.jobSlot === undefined;
   if (waits) {
@@ -82,7 +82,7 @@ async function waitForPlace(run: AdmittedCall): Promise<ToolError | undefined> {
   return undefined;
 }
 
-/** The slot, or why it is not waited for any more. */
+/** Waits for the slot. Returns an error if the call ends or its deadline passes before. */
 async function taken(run: AdmittedCall, awaited: AwaitedSlot): Promise<HeldSlot | ToolError> {
   const waited = await waitFor(run, awaited.whenTaken(), { endsAt: run.deadlineAt, late: () => noPlace(run) });
   if (!("ended" in waited)) return awaited.slot;
@@ -90,9 +90,9 @@ async function taken(run: AdmittedCall, awaited: AwaitedSlot): Promise<HeldSlot 
   return waited.ended;
 }
 
-/** With so many starts, a job may be what ended its process: jobs of which that is true are started one by one. */
+/** Number of starts from which a job may be what crashed its process: such jobs are started one at a time. */
 const SUSPECT_STARTS = 2;
-/** One that has run so long does not keep the others waiting. */
+/** After this time, in milliseconds, such a job no longer holds up the others. */
 const SUSPECT_MS = 10_000;
 
 function isSuspect({ resumed, isAnswered }: AdmittedCall): boolean {
@@ -100,7 +100,7 @@ function isSuspect({ resumed, isAnswered }: AdmittedCall): boolean {
   return job !== undefined && job.starts - job.harmlessStarts >= SUSPECT_STARTS && !isAnswered;
 }
 
-/** The places of a job that is started alone; the next one may start when it has ended, or has run for long. */
+/** The slots of a job that is started alone; the next one may start when it has ended, or has run for `SUSPECT_MS`. */
 function placeOfSuspect({ clock }: AdmittedCall, slot: HeldSlot, alone: HeldSlot): HeldSlot {
   let isAlone = true;
   const goOn = (): void => {
@@ -117,7 +117,9 @@ function placeOfSuspect({ clock }: AdmittedCall, slot: HeldSlot, alone: HeldSlot
   };
 }
 
-/** The calls that were made in it before a crash come to their ends before it is run again; the start that they are part of is counted first. */
+/**
+ * Ends the nested calls from before a crash, before their job is run again. The start of the job is recorded first, as these calls are part of it.
+ */
 async function runEarlierCalls(run: AdmittedCall, resumed: ResumedCall, calls: EarlierCalls): Promise<void> {
   const counted = await countStart(run);
   if (counted instanceof ToolError) return calls.end(counted.message);
@@ -134,8 +136,8 @@ function leaveSlot(run: AdmittedCall): void {
 }
 
 /**
- * Records that a job from before a crash is about to be run once more, and waits until that cannot be lost: a job that ends its process at
- * once must be known by that. Of a call that need not be run, nothing.
+ * Records that a job from before a crash is about to be run once more, and waits until that is durable, so that a job that crashes its process at
+ * once is recognised. No effect for a call that need not be run.
  */
 export function countStart(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
   const job = run.resumed?.job;
@@ -144,7 +146,7 @@ export function countStart(run: AdmittedCall): AdmittedCall | ToolError | Promis
   return startIsKept(run);
 }
 
-/** Waits until what was recorded of a job's start cannot be lost. */
+/** Waits until the recorded start of a job is durable. */
 export function startIsKept(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
   const { turn } = run;
   const { eventLog, broken } = turn.session;
@@ -154,7 +156,7 @@ export function startIsKept(run: AdmittedCall): AdmittedCall | ToolError | Promi
   return kept === undefined ? run : kept.then((error) => error ?? run.cancelled ?? run);
 }
 
-/** Records that a job which runs is handed over with its session: it is not what ends this process. */
+/** Records that a running job is handed over with its session, so that this start does not count as a crash. */
 export function recordHandOver(run: CallRun): void {
   if (isAdmitted(run) && run.jobSlot !== undefined) recordRun(run, (run.resumed?.job?.starts ?? 0) + 1, { queued: true, handedOver: true });
 }
@@ -171,12 +173,12 @@ function recordRun(run: AdmittedCall, starts: number, place: { readonly queued?:
   });
 }
 
-/** Waits for a call that may still become a background job: by hand, or when its time is up. */
+/** Waits for a call that may still become a background job: by `promote`, or after `promoteAfterMs`. */
 export function whileDirect(run: AdmittedCall, answer: Promise<ToolResult>): Promise<ToolResult> {
   const { promoteAfterMs } = run.plan.settings;
   if (promoteAfterMs > 0) run.atEnd = run.clock.timer(() => void promote(run), promoteAfterMs);
   if (run.awaited?.promise !== answer) return waitAside(run, answer);
-  run.pendingAnswer = run.awaited as PromiseWithResolvers<ToolResult>; // it is the promise that was just compared
+  run.pendingAnswer = run.awaited as PromiseWithResolvers<ToolResult>; // the same promise, as just compared
   return answer;
 }
 
@@ -187,24 +189,24 @@ function waitAside(run: AdmittedCall, answer: Promise<ToolResult>): Promise<Tool
   return pending.promise;
 }
 
-/** Gives back its slot and its place, which a call took when it was promoted. */
+/** Releases the job slot and the turn of a promoted call. */
 function leavePlace(run: AdmittedCall): void {
   const { turn, beside } = run;
   leaveSlot(run);
   if (beside !== undefined) turn.session.turns.endBeside(beside);
 }
 
-/** Moves a call that runs to the background; false for one that has ended, is one already, or that cannot be waited for. */
+/** Moves a running call to the background. False for a call that has ended, is a job already, or cannot become one. */
 export function promote(run: CallRun): boolean {
   const { pendingAnswer, parts } = run;
   if (pendingAnswer === undefined || run.result !== undefined || run.cancelled !== undefined || !isAdmitted(run)) return false;
   const slot = tryTake(lenderOfJobSlot(run), parts.jobs.slots);
-  if (slot === undefined) return false; // too many run: it stays where it is
+  if (slot === undefined) return false; // too many jobs run: the call stays in its turn
   run.jobSlot = slot;
   const job = parts.jobs.adopt(run, { mode: "background", notify: run.plan.tool.notify ?? true });
   run.job = job;
   run.pendingAnswer = undefined;
-  run.atEnd?.(); // the timer that would promote it
+  run.atEnd?.(); // cancels the timer of `promoteAfterMs`
   run.atEnd = () => queueMicrotask(() => leavePlace(run));
   run.beside = run.turn.session.turns.beside(run.turn, run.turn.running, (call) => isPartOf(call, run));
   job.started();
@@ -235,7 +237,7 @@ function pendingOf(run: AdmittedCall, job: CallJob): ToolResult {
 
 const JOBS = new WeakMap<ToolResult, CallJob>();
 
-/** The job that a call was answered with, also when it has ended and is not kept. @throws ToolError with the code and message of any other result */
+/** The job behind a `pending` result, even if it has ended and is no longer kept. @throws ToolError with the code and message of any other result */
 export function jobOf(placeholder: ToolResult): JobStatus {
   const job = JOBS.get(placeholder);
   if (job !== undefined) return job.status;
