@@ -1,4 +1,4 @@
-/** The branches of sessions: how they begin, at the end of their session or earlier, and how they end. */
+/** The branches of sessions: how they begin, from the current head or an earlier point, and how they end. */
 import { quoted } from "../core/base/wording.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
@@ -22,9 +22,9 @@ import { whenStored } from "./when-stored.ts";
 type BranchBase = Required<Pick<RuntimeSessionOptions, "head" | "parent">>;
 
 interface Forgetting {
-  /** Whether what its calls have left open in sessions of their own is ended. */
+  /** Whether to end the open calls in sessions that the branch's calls began. */
   readonly endsWithin: boolean;
-  /** The codes with which the store may refuse: it keeps the branch then. */
+  /** Error codes with which the store may refuse the removal; it then keeps the branch. */
   readonly keptFor: readonly ErrorCode[];
 }
 
@@ -37,14 +37,14 @@ export class Branches {
     this.#newSessions = newSessions;
   }
 
-  /** Begins a branch of the session as it is now. @throws ToolError as `RuntimeSession.fork` */
+  /** Begins a branch at the current head of the session. @throws ToolError as `RuntimeSession.fork` */
   branch(session: RuntimeSession, options: ForkOptions): RuntimeSession {
     checkForkOptions(options, session.simulation !== undefined);
     if (session.broken !== undefined) throw session.broken;
     return this.#branchFrom(session, session.head, options);
   }
 
-  /** Begins one of the session as it was after its first events. @throws ToolError as `RuntimeSession.forkAt`. By rejecting */
+  /** Begins a branch of the session as it was after its first `length` events. @throws ToolError as `RuntimeSession.forkAt`, as a rejection */
   async branchAt(session: RuntimeSession, length: number, options: ForkOptions): Promise<RuntimeSession> {
     if (session.closed) throw closedSession(session);
     checkForkOptions(options, session.simulation !== undefined);
@@ -55,7 +55,7 @@ export class Branches {
     return this.#branchFrom(session, head, options);
   }
 
-  /** Makes what a branch did part of its session, and forgets the branch. @throws ToolError as `RuntimeSession.commit`. By rejecting */
+  /** Makes what a branch did part of its session, and removes the branch. @throws ToolError as `RuntimeSession.commit`, as a rejection */
   async commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void> {
     const { open } = this.#newSessions;
     await open.noteRemoval(branch);
@@ -70,13 +70,14 @@ export class Branches {
     try {
       await whenStored(parent);
     } catch (thrown: unknown) {
-      await branch.close().catch(() => {}); // the store still has it, and it may be resumed; the first error is reported
+      await branch.close().catch(() => {}); // the store still has the branch, which may be resumed; the first error is reported
       throw thrown;
     }
-    await this.#forget(branch, { endsWithin: false, keptFor: ["conflict", "resource_busy"] }); // it is committed, whether or not another process has it open
+    // the branch is committed, whether or not another process has it open
+    await this.#forget(branch, { endsWithin: false, keptFor: ["conflict", "resource_busy"] });
   }
 
-  /** Ends a branch and forgets what the store has of it; one that others are branches of stays there. */
+  /** Ends a branch and removes it from the store, unless other sessions branch off it. */
   discard(branch: RuntimeSession): Promise<void> {
     return discardBranch(branch, this.#parts.running, () => this.#forget(branch, { endsWithin: true, keptFor: ["conflict"] }));
   }
@@ -93,7 +94,7 @@ export class Branches {
 
   #branchFrom(session: RuntimeSession, head: SessionHead, options: ForkOptions): RuntimeSession {
     const simulated = session.simulation !== undefined || options.simulated === true;
-    // The events of a simulation are nowhere but here: none of them may be forgotten.
+    // The events of a simulation exist only in memory, so none of them may be dropped.
     const log = head.log.branch(head.length, simulated || session.eventLog === undefined ? undefined : this.#newSessions.keep);
     const base: BranchBase = { head: { ...head, log }, parent: session };
     const branch = simulated ? this.#simulation(session, options, base) : this.#liveBranch(session, options, base);
@@ -131,11 +132,14 @@ export class Branches {
 
 interface HeadAtOptions {
   readonly length: number;
-  /** Whether calls are counted, as faults need it. */
+  /** Whether to count calls, which faults need. */
   readonly countsCalls: boolean;
 }
 
-/** A session as it was after its first events. @throws ToolError `invalid_argument`, `not_forkable`, `conflict` where no branch can begin there. By rejecting */
+/**
+ * Reads a session as it was after its first events. @throws ToolError `invalid_argument`, `not_forkable`, or `conflict` if no branch can begin there,
+ * as a rejection
+ */
 async function headAt(session: Session, events: AsyncIterable<SessionEvent>, { length, countsCalls }: HeadAtOptions): Promise<SessionHead> {
   checkBranchPoint(session, length);
   const fold = new SessionFold(undefined, session.id, countsCalls);
@@ -147,7 +151,7 @@ async function headAt(session: Session, events: AsyncIterable<SessionEvent>, { l
 
 /** @throws ToolError `invalid_argument`, `not_forkable` */
 function checkBranchPoint({ id, length: whole, engagedEngines, eventLog }: Session, length: number): void {
-  const least = eventLog === undefined ? 0 : 1; // what a store keeps begins with its own start
+  const least = eventLog === undefined ? 0 : 1; // a stored log begins with the session's own `session-start`
   if (!Number.isInteger(length) || length < least || length > whole)
     throw new ToolError("invalid_argument", `The session ${quoted(id)} has ${whole} events: no branch can begin after ${quoted(length)}.`, {
       hint: `Name a number from ${least} to ${whole}.`,
@@ -166,12 +170,12 @@ function turnUnderWay({ id }: Session, length: number): ToolError {
 }
 
 /**
- * Ends a branch that is not wanted any more: calls that run in it, or wait for a person there, are cancelled. Where one of them asks for this,
- * none is, and the branch is removed when they have ended.
+ * Ends a branch that is no longer wanted: cancels the calls that run in it, or wait for a person there. If one of these calls requests this, none is
+ * cancelled, and the branch is removed when they have ended.
  */
 async function discardBranch(branch: RuntimeSession, running: CallParts["running"], forget: () => Promise<void>): Promise<void> {
-  branch.dropped = true; // a commit that waits for its calls is refused
-  branch.markClosed(); // before, so that no call begins behind those that are cancelled
+  branch.dropped = true; // refuses a commit that waits for its calls
+  branch.markClosed(); // first, so that no call begins after the cancellation
   const forgotten = branch.turns.isInside ? branch.turns.whenIdle().then(forget) : undefined;
   if (forgotten === undefined) {
     endCalls(branch, running, "the branch was dropped");

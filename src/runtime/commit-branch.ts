@@ -1,4 +1,4 @@
-/** Makes what a branch did part of the session it came from. */
+/** Makes what a branch did part of the session that it came from. */
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -6,18 +6,18 @@ import type { JobTable } from "../call/jobs/job-table.ts";
 import { partsOf, type RuntimeSession } from "./runtime-session.ts";
 
 interface CommitParts {
-  /** The events of the branch from a position on. */
+  /** The events of the branch, from a position on. */
   readonly eventsFrom: (position: number) => AsyncIterable<SessionEvent>;
-  /** Gives its parent the whole answers of cut results that the branch kept, and the sessions that its calls have left open. */
+  /** Moves the whole answers of truncated results, and the sessions that the branch's calls left open, to the parent. */
   readonly takeOver: () => void;
 }
 
 /**
  * Appends the branch's events to its parent, between two turns, and sets the parent's state to the branch's.
  *
- * Nothing happens when it cannot be done: the parent is then as it was, and so is the branch.
+ * If this is not possible, neither the parent nor the branch is changed.
  *
- * @throws ToolError `conflict`, `invalid_argument`, `resource_busy` while a job of the branch runs; by rejecting
+ * @throws ToolError `conflict`, `invalid_argument`, `resource_busy` while a job of the branch runs; as a rejection
  */
 export async function commitBranch(branch: RuntimeSession, parent: RuntimeSession, { eventsFrom, takeOver }: CommitParts): Promise<void> {
   if (branch.committed) throw committedBefore(branch);
@@ -34,23 +34,23 @@ export async function commitBranch(branch: RuntimeSession, parent: RuntimeSessio
   await parent.turns.run(() => {
     const refusal = branch.length === length ? whyNot(branch, parent) : stillRuns(branch);
     if (refusal !== undefined) throw refusal;
-    checkNoJobs(parts.jobs, branch); // some may have begun while this waited
+    checkNoJobs(parts.jobs, branch); // jobs may have begun during the wait
     const at = parts.ports.clock.wallTime();
     const commit = { type: "branch-commit", sessionId: parent.id, at, branchId: branch.id, events: events.length } as const;
     const all = [Object.freeze(commit), ...events];
     branch.committed = true;
-    branch.markClosed(); // what waits there, or comes now, would be lost
+    branch.markClosed(); // calls that wait there or arrive now would be lost
     takeOver();
     if (branch.eventLog === undefined && parent.eventLog !== undefined) storeOutputs(parent, events);
     parent.adopt(all, state);
-    parts.cache.forget(parent); // what was read from its state is out of date
+    parts.cache.forget(parent); // cached answers read from its state are outdated
     if (branch.simulation !== undefined) parent.simulation?.adopt(branch.simulation);
     // The events of a live branch were emitted when they happened.
     if (parts.listening) for (const event of branch.simulation === undefined ? [commit] : all) parts.emit(event);
   });
 }
 
-/** Stores the whole answers of cut results, which a branch without a store had in memory only. */
+/** Stores the whole answers of truncated results, which a branch without a store had only in memory. */
 function storeOutputs(parent: RuntimeSession, events: readonly SessionEvent[]): void {
   const parts = partsOf(parent);
   for (const event of events) {
@@ -92,7 +92,7 @@ function stillRuns(branch: RuntimeSession): ToolError {
 
 function whyNot(branch: RuntimeSession, parent: RuntimeSession): ToolError | undefined {
   if (branch.committed) return committedBefore(branch);
-  if (branch.dropped) return droppedBefore(branch); // while this waited
+  if (branch.dropped) return droppedBefore(branch); // dropped during the wait
   const cannot = `The branch ${JSON.stringify(branch.id)} cannot be committed: `;
   if (parent.closed) return new ToolError("conflict", `${cannot}its session ${JSON.stringify(parent.id)} is closed.`);
   if (parent.broken !== undefined) return parent.broken;

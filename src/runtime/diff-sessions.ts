@@ -1,4 +1,4 @@
-/** How two sessions differ, whether or not one is a branch of the other. */
+/** Compares two sessions, whether or not one is a branch of the other. */
 import { quoted } from "../core/base/wording.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import { ToolError } from "../core/error.ts";
@@ -10,7 +10,7 @@ import type { StateMap } from "../session/session.ts";
 import { SessionFold } from "./fold-events.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
-/** Up to where two sessions are compared. */
+/** The points up to which two sessions are compared. */
 export interface DiffSessionsOptions {
   /** How many events of the first session count. Integer ≥ 0. @default all */
   readonly at?: number;
@@ -19,11 +19,11 @@ export interface DiffSessionsOptions {
 }
 
 /**
- * Returns how a session differs from another of its runtime: values of state as they are there (`before`) and here (`after`), and the calls that only
- * the first one has. Shared history counts on neither side. Reads both sessions as far as they count. With `at` and `otherAt`, the same session may
+ * Returns how a session differs from another of its runtime: values of state in the other (`before`) and in this one (`after`), and the calls that
+ * only this one has. Shared history is not part of the difference. Reads both sessions up to the given points. With `at` and `otherAt`, a session may
  * be compared with itself, at two points of its log.
  *
- * @throws ToolError `invalid_argument` for options that cannot be; `store_failed`. By rejecting
+ * @throws ToolError `invalid_argument` for invalid options; `store_failed`; as a rejection
  */
 export async function diffSessions(
   session: RuntimeSession,
@@ -43,7 +43,7 @@ export async function diffSessions(
   return { state: stateDiff(before, after), calls: historyOf(own), pretended: session.simulation?.pretended ?? [] };
 }
 
-/** Reads the events that count. Resolves to the state after the last of them. */
+/** Reads the events up to `at`. Resolves to the state after the last of them. */
 async function stateAt(session: RuntimeSession, at: number | undefined, onEvent: (event: SessionEvent) => unknown): Promise<StateMap> {
   if (at !== undefined && (!Number.isInteger(at) || at < 0))
     throw new ToolError("invalid_argument", `A point of a session is a number of its events, not ${quoted(at)}.`);

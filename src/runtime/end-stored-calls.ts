@@ -1,4 +1,4 @@
-/** Ends calls of sessions that no process has open, and all that is open in the sessions that these calls have begun. */
+/** Ends calls of sessions that no process has open, and everything that is open in the sessions that these calls began. */
 import { ToolError } from "../core/error.ts";
 import type { CallPlace, SessionEvent } from "../core/event.ts";
 import type { EventLog, Store } from "../core/store.ts";
@@ -8,13 +8,13 @@ import { innerIdOf, isBegunBy, leftOpenWithin } from "./inner-session.ts";
 import { endOpenCall, type OpenCall } from "./open-call.ts";
 import { cancelledJob } from "./resume-jobs.ts";
 
-/** Why calls end, and when. */
+/** Why and when calls end. */
 export interface Ending {
   readonly reason: string;
   readonly at: number;
 }
 
-/** Ends calls of a session, and before them all that is open in the sessions that they have begun: nothing takes these up any more. */
+/** Ends calls of a session and, before them, everything that is open in the sessions that they began: no process will resume it. */
 export async function endStoredCalls(
   store: Store,
   log: EventLog,
@@ -30,8 +30,8 @@ export async function endStoredCalls(
 }
 
 /**
- * After a crash, ends what is open in the sessions that calls of this one had begun, and left when they ended. To be called by what claims a log for
- * a short time: the next claim finds that its process had crashed only where something is left.
+ * After a crash, ends what is still open in the sessions that ended calls of this session had begun. Called by code that claims a log for a short
+ * time. If something could not be ended, the log stays marked as left open, so that the next claim tries again.
  */
 export async function endLeftOpen(store: Store, log: EventLog, at: number): Promise<void> {
   if (!log.wasLeftOpen) return;
@@ -44,43 +44,43 @@ export async function endLeftOpen(store: Store, log: EventLog, at: number): Prom
     for (const callId of await leftOpenWithin(store, sessionId, ended))
       if (!(await endBegunBy(store, { sessionId, callId }, ending))) log.leaveOpen?.();
   } catch (thrown: unknown) {
-    log.leaveOpen?.(); // what is claimed next looks again
+    log.leaveOpen?.(); // the next claim tries again
     throw thrown;
   }
 }
 
 /**
- * Removes a session that is not open here, for good. What its calls have left open in sessions of their own is ended first, so that a process that ends
- * in between leaves the session to the next removal: these stay, and nothing takes them up any more. A removal that is refused ends nothing. Resolves to
- * whether there was one.
+ * Removes a session that is not open here, for good. First ends the open calls in sessions that its calls began: those sessions stay, and no process
+ * would resume them. If the process ends in between, the session is left to the next removal. A removal that is refused ends nothing. Resolves to
+ * whether the session existed.
  *
- * @throws ToolError as `Store.remove`; `store_failed` also where not all of that could be ended: then the session stays. By rejecting
+ * @throws ToolError as `Store.remove`; also `store_failed` if not all open calls could be ended: the session then stays; as a rejection
  */
 export async function removeStored(store: Store, sessionId: string, at: number): Promise<boolean> {
   const log = await claimForRemoval(store, sessionId);
   if (log === undefined) return await removeUnclaimed(store, sessionId);
   if (log.wasLeftOpen) log.leaveOpen?.();
   try {
-    // While it is claimed, no other process begins a branch of it.
+    // While the session is claimed, no other process begins a branch of it.
     const isKept = (await branchOf(store, sessionId)) !== undefined;
     if (!isKept) await endWithin(store, { sessionId, callIds: await callsWithOpenSessions(store, log, log.wasLeftOpen), at });
     return await store.remove(sessionId);
   } finally {
-    await log.close().catch(() => {}); // it is lost with its session
+    await log.close().catch(() => {}); // the claim is lost with its session
   }
 }
 
 /**
- * While a session is claimed, no other runtime has it, and none begins another of its id. Undefined where there is none, or none that can be claimed.
+ * Claims a session, so that no other runtime has it, or begins another session with its id. Undefined if it does not exist or cannot be claimed.
  *
- * @throws ToolError `resource_busy` where another process, or another runtime of this one, has it. By rejecting
+ * @throws ToolError `resource_busy` if another process, or another runtime of this one, has it; as a rejection
  */
 async function claimForRemoval(store: Store, sessionId: string): Promise<EventLog | undefined> {
   const log = await claimIfFree(store, sessionId);
   if (log !== "busy") return log;
   const [stored] = await store.list({ sessionId });
   const openedBy = stored?.sessionId === sessionId ? stored.openedBy : undefined;
-  const again = openedBy === undefined ? await claimIfFree(store, sessionId) : "busy"; // it may have been let go since
+  const again = openedBy === undefined ? await claimIfFree(store, sessionId) : "busy"; // it may have been released since
   if (again !== "busy") return again;
   throw isOpenIn(openedBy ?? "another process", sessionId);
 }
@@ -91,7 +91,10 @@ function isOpenIn(place: string, sessionId: string): ToolError {
   });
 }
 
-/** Removes one that cannot be claimed, as it is damaged; false where there is none, or a later one. @throws ToolError as `claimForRemoval` */
+/**
+ * Removes a session that cannot be claimed because it is damaged; false if it does not exist, or if a later session has its id. @throws ToolError as
+ * `claimForRemoval`
+ */
 async function removeUnclaimed(store: Store, sessionId: string, createdAt?: number): Promise<boolean> {
   const [stored] = await store.list({ sessionId });
   if (stored?.sessionId !== sessionId || (createdAt !== undefined && stored.createdAt !== createdAt)) return false;
@@ -100,10 +103,11 @@ async function removeUnclaimed(store: Store, sessionId: string, createdAt?: numb
 }
 
 /**
- * Removes a session that this runtime has closed, unless another has removed it meanwhile, and begun another session of its id. While it is claimed, none can.
+ * Removes a session that this runtime has closed, unless another process removed it meanwhile and began another session with its id. While it is
+ * claimed, none can.
  *
- * @param createdAt tells it from a later one of its id
- * @throws ToolError `resource_busy` where another process, or another runtime of this one, has it; and as `Store.remove`. By rejecting
+ * @param createdAt distinguishes it from a later session with its id
+ * @throws ToolError `resource_busy` if another process, or another runtime of this one, has it; and as `Store.remove`; as a rejection
  */
 export async function removeClosed(store: Store, sessionId: string, createdAt: number): Promise<void> {
   const log = await claimForRemoval(store, sessionId);
@@ -112,28 +116,28 @@ export async function removeClosed(store: Store, sessionId: string, createdAt: n
   try {
     if (log.options.at === createdAt) await store.remove(sessionId);
   } finally {
-    await log.close().catch(() => {}); // it is lost with its session
+    await log.close().catch(() => {}); // the claim is lost with its session
   }
 }
 
-/** Ends what calls of a session that is removed have left open in sessions of their own. @throws ToolError the first that could not be ended. By rejecting */
+/** Ends the open calls in sessions that calls of a removed session began. @throws ToolError the first failure, as a rejection */
 async function endWithin(
   store: Store,
   { sessionId, callIds, at }: { readonly sessionId: string; readonly callIds: readonly string[]; readonly at: number },
 ): Promise<void> {
   const ending = { reason: "the session was removed", at, takeOver: true };
-  const failed: unknown[] = []; // one that cannot be ended does not keep the others from it
+  const failed: unknown[] = []; // one failure does not keep the others from being ended
   for (const callId of callIds) await endBegunBy(store, { sessionId, callId }, ending).catch((thrown: unknown) => failed.push(thrown));
   if (failed.length > 0) throw failed[0];
 }
 
-/** The id of a session of the store that branches off this one, and keeps it from being removed. */
+/** The id of a stored session that branches off this one, which keeps it from being removed; undefined if there is none. */
 export async function branchOf(store: Store, sessionId: string): Promise<string | undefined> {
   const [branch] = await store.list({ parentId: sessionId, limit: 1 });
   return branch?.parent?.sessionId === sessionId ? branch.sessionId : undefined;
 }
 
-/** The calls of a session whose own sessions have open calls, or may have: those without a result, and those whose process had crashed. */
+/** The calls of a session whose own sessions may have open calls: calls without a result and, after a crash, those whose sessions were left open. */
 async function callsWithOpenSessions(store: Store, log: ReadableLog, mayBeLeftOpen: boolean): Promise<readonly string[]> {
   const { sessionId } = log;
   try {
@@ -142,11 +146,11 @@ async function callsWithOpenSessions(store: Store, log: ReadableLog, mayBeLeftOp
     return [...left, ...open.map(({ callId }) => callId)];
   } catch (thrown: unknown) {
     passStoreFailure(thrown);
-    return []; // it is damaged, and removed all the same
+    return []; // damaged, and removed all the same
   }
 }
 
-/** False where another process has the session open, which may end before it has ended what is open. */
+/** Ends what is open in the session that a call began. False if another process has that session open, which may crash before it has ended it. */
 async function endBegunBy(
   store: Store,
   place: CallPlace,
@@ -172,7 +176,7 @@ async function endBegunBy(
   return true;
 }
 
-/** Undefined where there is none, or none that can be written. @throws ToolError `store_failed`. By rejecting */
+/** Undefined if the session does not exist or cannot be written. @throws ToolError `store_failed`, as a rejection */
 async function claimIfFree(store: Store, id: string, takeOver: boolean = false): Promise<EventLog | "busy" | undefined> {
   try {
     return await store.claim(id, { takeOver });
@@ -182,7 +186,9 @@ async function claimIfFree(store: Store, id: string, takeOver: boolean = false):
   }
 }
 
-/** A session that is damaged, or that another process has, does not keep the call that has begun it from being ended. */
+/**
+ * Rethrows only failures of the store: a session that is damaged, or that another process has, does not keep the call that began it from being ended.
+ */
 function passStoreFailure(thrown: unknown): void {
   if (ToolError.fromUnknown(thrown, "store_failed").code === "store_failed") throw thrown;
 }

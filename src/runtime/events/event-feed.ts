@@ -1,39 +1,39 @@
-/** One reader of events: first what a log has behind its place, then what comes, without a gap or a repetition. */
+/** A reader of events: first the events that a log already has after its cursor, then new ones, without gaps or duplicates. */
 import type { RuntimeEvent } from "../../core/event.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { EventTail, TailPage } from "./event-tail.ts";
 import { isEvent } from "./event-window.ts";
 import type { FeedItem } from "./feed-item.ts";
 
-/** So many are given at a time. */
+/** Maximum number of items returned at a time. */
 const MAX_ITEMS = 256;
 
 interface EventFeedParts {
-  /** Called once, when it is first read. */
+  /** Called once, on the first read. */
   readonly join: () => Promise<EventTail>;
   readonly after: string | undefined;
   readonly passes: ((event: RuntimeEvent) => boolean) | undefined;
   readonly signal: AbortSignal | undefined;
   readonly clock: Clock;
-  /** Called once, when it was closed. */
+  /** Called once, when the feed is closed. */
   readonly leave: (tail: EventTail) => void;
 }
 
 /**
- * A reader of events, made by `Runtime.events`. It goes no faster than it is read: events of logs wait where they are kept, and of those
- * that no log has, the latest wait in memory. A reader that is too slow for these gets an `EventGap` in their place.
+ * A reader of events, made by `Runtime.events`. It reads only as fast as its consumer: events of logs stay in the log, and of live-only events the
+ * latest wait in memory. If the consumer is too slow for these, it gets an `EventGap` in their place.
  */
 export class EventFeed implements AsyncIterable<FeedItem> {
   readonly #parts: EventFeedParts;
   #tail: EventTail | undefined;
   #joining: Promise<EventTail> | undefined;
-  /** Of the last durable event that was read, passed or not. */
+  /** Cursor of the last durable event that was read, whether or not it passed the filter. */
   #cursor: string | undefined;
-  /** Its place in the window of the tail; undefined while it is behind that. */
+  /** The feed's index in the window of the tail; undefined while it is behind the window. */
   #index: number | undefined;
-  /** Live-only events of the window before this index were there before it came. */
+  /** Live-only events before this index of the window happened before the feed joined. */
   #liveFrom = 0;
-  /** How many live-only events there were up to where it is. */
+  /** How many live-only events there were up to the feed's place. */
   #liveSeen = 0;
   #isClosed = false;
   #woken: (() => void) | undefined;
@@ -44,24 +44,24 @@ export class EventFeed implements AsyncIterable<FeedItem> {
     if (parts.signal?.aborted === true) this.close();
   }
 
-  /** Where a reader would continue after what was read so far; undefined before the first read. */
+  /** The cursor to continue after, for another reader; undefined before the first read. */
   get cursor(): string | undefined {
     return this.#cursor;
   }
 
   /**
-   * Takes its place, as the first `read` does; idempotent.
+   * Joins at its cursor, as the first `read` does; idempotent.
    *
-   * @throws ToolError `gone` where events cannot be read on from `after`, `not_found`, `invalid_argument`, `store_failed`. By rejecting
+   * @throws ToolError `gone` if the log no longer has the events after `after`, `not_found`, `invalid_argument`, `store_failed`; as a rejection
    */
   async begin(): Promise<void> {
     await this.#joined();
   }
 
   /**
-   * Returns the events that are there, at most 256; waits for the first one. None = it was closed, or the session is over.
+   * Returns the available events, at most 256; waits for the first one. An empty array = the feed was closed, or the session has ended.
    *
-   * @throws ToolError as `begin`; `corrupt_record` in place of an event that is damaged, and `not_found` once the session was removed. By rejecting
+   * @throws ToolError as `begin`; `corrupt_record` in place of a damaged event, and `not_found` once the session was removed; as a rejection
    */
   async read(): Promise<readonly FeedItem[]> {
     const tail = await this.#joined();
@@ -77,9 +77,9 @@ export class EventFeed implements AsyncIterable<FeedItem> {
   }
 
   /**
-   * Returns events that are kept behind its place, and waits for none. The filter does not hold.
+   * Returns durable events after the feed's cursor without waiting. The filter is not applied.
    *
-   * @throws ToolError as `read`. By rejecting
+   * @throws ToolError as `read`, as a rejection
    */
   async readKept(limit: number): Promise<{ readonly items: readonly FeedItem[]; readonly isEnd: boolean }> {
     const tail = await this.#joined();
@@ -98,7 +98,7 @@ export class EventFeed implements AsyncIterable<FeedItem> {
     }
   }
 
-  /** Ends it; a `read` that waits resolves to nothing. Idempotent. */
+  /** Closes the feed; a pending `read` resolves to an empty array. Idempotent. */
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -143,7 +143,7 @@ export class EventFeed implements AsyncIterable<FeedItem> {
     }
   }
 
-  /** While it waits, the process stays alive. */
+  /** Waits for new events, which keeps the process alive. */
   async #change(tail: EventTail): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const { clock } = this.#parts;
@@ -154,7 +154,7 @@ export class EventFeed implements AsyncIterable<FeedItem> {
     clock.release?.();
   }
 
-  /** Comes into the window, or reads a page of what is behind it. */
+  /** Enters the window, or reads a page of the events before it. */
   async #readBehind(tail: EventTail): Promise<readonly FeedItem[]> {
     const { window } = tail;
     const cursor = this.#cursor ?? "0";
@@ -162,7 +162,7 @@ export class EventFeed implements AsyncIterable<FeedItem> {
     if (index === undefined) {
       const page = upTo(await tail.page(cursor), window.base);
       this.#cursor = page.cursor;
-      // A log that is read to its end is in the window, or will be in a moment.
+      // A log that was read to its end is in the window, or will be in a moment.
       if (page.items.length === 0 && window.indexAfter(page.cursor) === undefined) await tail.catchUp();
       return this.#wanted(page.items);
     }
@@ -198,7 +198,7 @@ export class EventFeed implements AsyncIterable<FeedItem> {
   }
 }
 
-/** Only what comes before the window: there it stands among the events that no log has. */
+/** Only the events before the window, because inside the window they are in order with live-only events. */
 function upTo(page: TailPage, base: string | undefined): TailPage {
   const last = base === undefined ? -1 : page.items.findIndex(({ cursor }) => cursor === base);
   return last < 0 ? page : { ...page, items: page.items.slice(0, last + 1), cursor: base ?? page.cursor };

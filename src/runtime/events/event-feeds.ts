@@ -16,17 +16,14 @@ import { SessionTail } from "./session-tail.ts";
 import { StoreTail } from "./store-tail.ts";
 import { StoreWatch } from "./store-watch.ts";
 
-/** Which events are read, and from where. */
+/** Which events to read, and from where. */
 export interface EventsOptions {
-  /** One session only. @default all sessions, and what belongs to none */
+  /** Only one session. @default all sessions, and events without a session */
   readonly session?: string;
-  /**
-   * The `cursor` of the last event that was read; 0 = from the first event that is kept. @default 0 for a session; for all sessions, what
-   * happens from now on
-   */
+  /** The `cursor` of the last event that was read; 0 = from the first event that is kept. @default 0 for a session; for all sessions, from now on */
   readonly after?: string | number;
   readonly filter?: EventFilter;
-  /** Ends it. */
+  /** Closes the feed. */
   readonly signal?: AbortSignal;
 }
 
@@ -38,7 +35,7 @@ export interface EventFeedsParts {
   readonly subscribe: (listener: EventListener) => () => void;
 }
 
-/** A tail of memory has what was lost to a reader that comes back within this time. */
+/** How long a memory tail is kept without readers, so that a reader that comes back misses nothing, in milliseconds. */
 const KEPT_FOR_MS = 60_000;
 
 export class EventFeeds {
@@ -89,14 +86,14 @@ export class EventFeeds {
     });
   }
 
-  /** Reads what has happened so far, for the readers; the store will be closed. */
+  /** Reads all events so far for the readers, because the store is about to be closed. */
   async settle(): Promise<void> {
     this.#watch?.stop();
     const tails: readonly EventTail[] = [...this.#sessions.values(), ...(this.#all === undefined ? [] : [this.#all])];
     await Promise.all(tails.map((tail) => tail.catchUp()));
   }
 
-  /** Readers get what is in memory, and end. Idempotent. */
+  /** Ends all feeds, after what is in memory. Idempotent. */
   close(): void {
     this.#isClosed = true;
     this.#watch?.stop();

@@ -1,24 +1,27 @@
-/** Which events a reader wants. */
+/** Selects the events that a reader wants. */
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { isStringArray } from "../../core/base/json.ts";
 
-/** An event passes when it fits all that is given. */
+/** An event passes if it matches everything that is set. */
 export interface EventFilter {
   /** Types of events, such as `call-end`. */
   readonly types?: readonly string[];
-  /** A tool by its qualified name, or by its bare one; the events of calls that name no tool do not pass. */
+  /** A tool, by its qualified or bare name; events without a tool name do not pass. */
   readonly tool?: string;
-  /** The id of a principal: what it sent, and the calls made for it, from their start to their end. A reader that begins inside a call does not know whose it is. */
+  /**
+   * The id of a principal: events that it caused, and the calls made for it, from start to end. A reader that begins in the middle of a call does not
+   * know whose call it is.
+   */
   readonly principal?: string;
-  /** The status that a call or a job ended with; other events do not pass. */
+  /** The status with which a call or a job ended; other events do not pass. */
   readonly status?: string;
 }
 
 const NAMES: OptionNames<EventFilter> = { types: true, tool: true, principal: true, status: true };
 
-/** Undefined where every event passes. @throws ToolError `invalid_argument` */
+/** Undefined if every event passes. @throws ToolError `invalid_argument` */
 export function eventFilter(filter: EventFilter | undefined): ((event: RuntimeEvent) => boolean) | undefined {
   if (filter === undefined) return undefined;
   checkKnownKeys(filter, NAMES, "a filter of events");
@@ -51,13 +54,13 @@ function madeFor(principal: string): (event: RuntimeEvent) => boolean {
     if (event.type === "job-start") jobs.add(event.callId);
     if (event.type === "job-end" || (event.type === "call-end" && !jobs.has(event.callId))) {
       calls.delete(event.callId);
-      jobs.delete(event.callId); // its end is behind that of its call
+      jobs.delete(event.callId); // the `job-end` comes after the `call-end`
     }
     return true;
   };
 }
 
-/** The tool that an event names; of a call that has just begun, as its caller wrote it. */
+/** The tool that an event names; for `call-start`, the name in the call. */
 function toolOf(event: RuntimeEvent): string | undefined {
   if (event.type === "call-start") return event.call.name;
   if (event.type === "call-end") return event.result.name;

@@ -1,36 +1,36 @@
-/** The end of a log, or of all logs, that readers follow: what is new is read once for all of them. */
+/** The end of a log, or of all logs, as readers follow it: new events are read once for all of them. */
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent, SessionEvent } from "../../core/event.ts";
 import type { Ports } from "../../core/ports.ts";
 import { EventWindow, isEvent } from "./event-window.ts";
 import type { FeedItem } from "./feed-item.ts";
 
-/** Events of a log, behind a cursor. */
+/** Events of a log after a cursor. */
 export interface TailPage {
   readonly items: readonly FeedItem[];
-  /** Of the last item; where there is none, the one that was asked for. */
+  /** Cursor of the last item; without items, the cursor that was asked for. */
   readonly cursor: string;
   readonly isEnd: boolean;
 }
 
-/** A reader that waits. */
+/** A reader that waits for events. */
 export interface TailReader {
   wake(): void;
 }
 
 /** The parts that all tails of a runtime have in common. */
 export interface SharedTailParts {
-  /** Events that came from a log: the same objects may come from listeners. */
+  /** Events read from a log; listeners may get the same objects. */
   readonly kept: WeakSet<RuntimeEvent>;
   readonly ports: Pick<Ports, "clock" | "log">;
 }
 
 export interface EventTailParts extends SharedTailParts {
-  /** How many events stay in its window, at least. */
+  /** Minimum number of events that stay in the window. */
   readonly keep: number;
 }
 
-/** How soon a log is read again that could not be read: what moved it does not move it a second time. */
+/** How soon a log is read again after a failure, in milliseconds: there may be no further signal for the same events. */
 const AGAIN_MS = 500;
 
 export abstract class EventTail {
@@ -45,9 +45,9 @@ export abstract class EventTail {
   #catchingUp: Promise<void> | undefined;
   #isOver = false;
   #failure: ToolError | undefined;
-  /** Set while a log that could not be read waits to be read again. */
+  /** Set while a retry after a failed read is scheduled. */
   #cancelAgain: (() => void) | undefined;
-  /** That its log cannot be read was logged, and it was not read since. */
+  /** The failure to read the log was logged, and no read has succeeded since. */
   #isWarned = false;
   readers = 0;
 
@@ -57,20 +57,20 @@ export abstract class EventTail {
     this.#ports = ports;
   }
 
-  /** Where a reader without a place begins. */
+  /** The cursor at which a reader without `after` begins. */
   abstract first(): Promise<string>;
 
-  /** A cursor as this tail writes it. */
+  /** Converts a cursor to the form of this tail. */
   normalize(cursor: string): string {
     return cursor;
   }
 
-  /** Refuses a cursor behind which nothing can be read. @throws ToolError `gone`, `not_found`, `invalid_argument`. By rejecting */
+  /** Refuses a cursor after which events cannot be read. @throws ToolError `gone`, `not_found`, `invalid_argument`, as a rejection */
   abstract check(cursor: string): Promise<void>;
-  /** Durable events behind a cursor. */
+  /** Reads durable events after a cursor. */
   protected abstract read(cursor: string): Promise<TailPage>;
 
-  /** Waits until the events of these sessions that have happened are among those that are read. */
+  /** Waits until the events of these sessions that have happened can be read. */
   protected async settle(_sessionIds: Iterable<string>): Promise<void> {}
 
   get isOver(): boolean {
@@ -81,27 +81,27 @@ export abstract class EventTail {
     return this.#failure;
   }
 
-  /** A listener was called with an event, when the log of its session had this length. */
+  /** Notes an event that listeners got when the log of its session had this length. */
   notice(event: RuntimeEvent, sessionId: string, length: number): void {
     this.#live.add(event, sessionId, length);
     this.wake();
   }
 
-  /** There may be something new. */
+  /** Schedules a read, because there may be new events. */
   wake(): void {
     if (this.#isDue || this.#isOver) return;
     this.#isDue = true;
-    setImmediate(() => void this.catchUp()); // what happens together is read together, once its own commit is under way
+    setImmediate(() => void this.catchUp()); // reads events of the same tick together, once their own commit has begun
   }
 
-  /** Reads what is new. Never rejects. */
+  /** Reads new events. Never rejects. */
   catchUp(): Promise<void> {
     this.#isDue = false;
     this.#catchingUp = (this.#catchingUp ?? Promise.resolve()).then(() => this.#catchUp());
     return this.#catchingUp;
   }
 
-  /** A page for readers that are behind the window; those that ask for the same one share it. */
+  /** Reads a page for readers that are behind the window; concurrent requests for the same page share one read. */
   async page(cursor: string): Promise<TailPage> {
     let reading = this.#reading.get(cursor);
     if (reading === undefined) {
@@ -113,12 +113,12 @@ export abstract class EventTail {
     return page;
   }
 
-  /** Returns what is kept behind a cursor, without a wait for more. */
+  /** Returns durable events after a cursor, without waiting for more. */
   kept(cursor: string): Promise<TailPage> {
     return this.page(cursor);
   }
 
-  /** The reader is woken, once, when there may be more to read. */
+  /** Wakes the reader, once, when there may be more to read. */
   await(reader: TailReader): void {
     this.#waiters.add(reader);
   }
@@ -133,7 +133,7 @@ export abstract class EventTail {
     for (const reader of waiters) reader.wake();
   }
 
-  /** Readers get what is here, and nothing more. */
+  /** Ends the tail: readers get what is in memory, and nothing more. */
   end(): void {
     this.#isOver = true;
     this.#cancelAgain?.();
@@ -145,14 +145,14 @@ export abstract class EventTail {
     this.#stir();
   }
 
-  /** The window has what comes from here on. The first place counts. */
+  /** Sets where the window begins in the log. Only the first call counts. */
   protected beginAt(cursor: string): void {
     if (this.window.cursor !== undefined) return;
     this.window.begin(cursor);
-    this.wake(); // what has come meanwhile
+    this.wake(); // for events that arrived meanwhile
   }
 
-  /** Notes events of a log, so that they are not taken for others when listeners are called with them. */
+  /** Notes events of a log, so that they are not also shown as live-only events when listeners get them. */
   protected keepInMind(events: readonly SessionEvent[]): void {
     for (const event of events) this.#kept.add(event);
   }
@@ -171,7 +171,7 @@ export abstract class EventTail {
       }
       this.#isWarned = false;
     } catch (thrown: unknown) {
-      // Which of them a log will have is not known: those come later, with their place.
+      // Which of these events the log will have is not known: those will be read later, with their position.
       live.dropped += live.rest().length;
       this.#trouble(ToolError.fromUnknown(thrown, "store_failed"));
     }
@@ -189,7 +189,7 @@ export abstract class EventTail {
     for (const event of events) if (!this.#kept.has(event)) this.window.push({ event });
   }
 
-  /** A store that cannot be read now may be read later. */
+  /** Handles a failed read: a failing store is read again later. */
   #trouble(error: ToolError): void {
     if (error.code !== "store_failed") return this.fail(error);
     if (this.#isOver || this.readers === 0) return; // the store may have been closed since
@@ -206,23 +206,23 @@ export abstract class EventTail {
 
 interface Noticed {
   readonly event: RuntimeEvent;
-  /** How long the log of its session was: it comes behind that many events. */
+  /** Length of its session's log at that time: the event comes after that many events. */
   readonly length: number;
 }
 
-/** Most that wait; more are dropped. */
+/** Maximum number of waiting events; more are dropped. */
 const MAX_WAITING = 10_000;
 
-/** Events as listeners got them, until it is known which of them a log keeps. */
+/** Events as listeners got them, until it is known which of them a log has. */
 class LiveEvents {
-  /** By session; those of none under the empty id. */
+  /** By session; events without a session under the empty id. */
   #bySession = new Map<string, Noticed[]>();
   #count = 0;
-  /** How many were dropped. */
+  /** How many events were dropped. */
   dropped = 0;
 
   add(event: RuntimeEvent, sessionId: string, length: number): void {
-    if (event.type === "output-keep") return; // a log has it, without its text
+    if (event.type === "output-keep") return; // the log has it, without its output
     const noticed = this.#bySession.get(sessionId);
     if (this.#count >= MAX_WAITING) {
       this.dropped++;
@@ -237,7 +237,7 @@ class LiveEvents {
     return this.#bySession.keys();
   }
 
-  /** All that wait now; what comes from now on is left for the next time. */
+  /** Takes all waiting events; later ones wait for the next call. */
   take(): LiveEvents {
     const taken = new LiveEvents();
     taken.#bySession = this.#bySession;
@@ -249,7 +249,7 @@ class LiveEvents {
     return taken;
   }
 
-  /** Those that come before an event of a log. */
+  /** Removes and returns the events that come before an event of a log. */
   before(sessionId: string, position: number): readonly RuntimeEvent[] {
     const noticed = this.#bySession.get(sessionId);
     if (noticed === undefined) return NONE;
@@ -257,7 +257,7 @@ class LiveEvents {
     return noticed.splice(0, end < 0 ? noticed.length : end).map(({ event }) => event);
   }
 
-  /** Those that are left. */
+  /** The remaining events. */
   rest(): readonly RuntimeEvent[] {
     return [...this.#bySession.values()].flat().map(({ event }) => event);
   }

@@ -3,11 +3,11 @@ import type { FeedItem, FollowedEvent } from "./feed-item.ts";
 
 interface Entry {
   readonly item: FeedItem;
-  /** How many live-only events there were up to here, this one included. */
+  /** Number of live-only events so far, including this one. */
   readonly live: number;
 }
 
-/** Events by index, which counts all that were ever here. The oldest are forgotten once there are twice as many as `keep`. */
+/** Events by index, which counts all events ever added. The oldest are dropped once there are twice as many as `keep`. */
 export class EventWindow {
   readonly #keep: number;
   #entries: Entry[] = [];
@@ -26,12 +26,12 @@ export class EventWindow {
     return this.#cursor;
   }
 
-  /** Cursor before the first event that is still here. */
+  /** Cursor before the first event in the window. */
   get base(): string | undefined {
     return this.#base;
   }
 
-  /** Index of the first event that is still here. */
+  /** Index of the first event in the window. */
   get start(): number {
     return this.#start;
   }
@@ -41,7 +41,7 @@ export class EventWindow {
     return this.#start + this.#entries.length;
   }
 
-  /** It continues from here. */
+  /** Sets the cursor at which the window begins. */
   begin(cursor: string): void {
     this.#base = cursor;
     this.#cursor = cursor;
@@ -58,7 +58,7 @@ export class EventWindow {
     return this.#entries[index - this.#start]?.item;
   }
 
-  /** How many live-only events there were before an index. */
+  /** Number of live-only events before an index. */
   liveBefore(index: number): number {
     const first = this.#entries[0];
     if (index > this.#start) return this.#entries[index - this.#start - 1]?.live ?? this.#live;
@@ -66,7 +66,7 @@ export class EventWindow {
     return first.live - (first.item.cursor === undefined ? 1 : 0);
   }
 
-  /** Index behind the event of a cursor; undefined when that is not here. */
+  /** Index after the event with this cursor; undefined if the window does not have it. */
   indexAfter(cursor: string): number | undefined {
     for (let index = this.#entries.length - 1; index >= 0; index--)
       if (this.#entries[index]?.item.cursor === cursor) return this.#start + index + 1;

@@ -1,4 +1,4 @@
-/** Reads events of sessions by position: from memory where they are open here, else from the store. */
+/** Reads events of sessions by position: from memory if the session is open here, else from the store. */
 import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import type { Store } from "../../core/store.ts";
@@ -13,7 +13,7 @@ export interface LogSourceParts {
   readonly store: Store | undefined;
 }
 
-/** Some events of a log, from the position after the one that was asked for. */
+/** Some events of a log, after a given position. */
 export interface SourcePage {
   readonly events: readonly SessionEvent[];
   readonly isEnd: boolean;
@@ -23,7 +23,7 @@ const PAGE = 1_000;
 
 export class LogSource {
   readonly #parts: LogSourceParts;
-  /** Sessions that are open here, and that another process has continued. */
+  /** Sessions that are open here although another process has continued them. */
   readonly #takenOver = new WeakSet<RuntimeSession>();
 
   constructor(parts: LogSourceParts) {
@@ -34,20 +34,20 @@ export class LogSource {
     return this.#parts.store;
   }
 
-  /** A session that is open here, whose log is the one that others would read. */
+  /** The session if it is open here and its log is current. */
   openHere(sessionId: string): RuntimeSession | undefined {
     const session = this.#parts.open.holderOf(sessionId);
     if (session === undefined || session.isEphemeral || session.simulated || session.broken !== undefined) return undefined;
     return this.#takenOver.has(session) ? undefined : session;
   }
 
-  /** The store has an event of a session at this position. Where that is not known here, another process has written it. */
+  /** Notes that the store has an event of a session at this position. If the session here is shorter, another process has written the event. */
   noteStored(sessionId: string, position: number): void {
     const session = this.openHere(sessionId);
     if (session?.eventLog !== undefined && position > session.eventLog.length) this.#takenOver.add(session);
   }
 
-  /** When the session of this id was begun: it tells a session from the next one of its id. Undefined where there is none, or no store has it. */
+  /** When the session was created, which distinguishes it from a later session with its id. Undefined if it does not exist, or without a store. */
   async createdAt(sessionId: string): Promise<number | undefined> {
     const log = this.openHere(sessionId)?.eventLog;
     if (log !== undefined) return log.options.at;
@@ -56,10 +56,10 @@ export class LogSource {
   }
 
   /**
-   * Events behind the first `after`, as far as they are durable.
+   * Reads events after the first `after` events, as far as they are durable.
    *
-   * @param held what was open here, for a session that only memory has
-   * @throws ToolError `not_found`, `corrupt_record`. By rejecting
+   * @param held the session that was open here, if only memory has it
+   * @throws ToolError `not_found`, `corrupt_record`, as a rejection
    */
   async read(
     sessionId: string,
@@ -77,7 +77,7 @@ export class LogSource {
   async #readOpen(session: RuntimeSession, after: number, upTo: number, end: number): Promise<SourcePage> {
     const isEnd = upTo >= end;
     if (upTo <= after) return { events: [], isEnd };
-    // A store may have had no room for a whole answer that memory knows of: then places differ.
+    // The store may have had no room for a whole answer that memory has; positions then differ.
     const isAlike = session.eventLog === undefined || session.eventLog.length === session.length;
     const inMemory = isAlike ? session.logSince(after, upTo) : undefined;
     if (inMemory !== undefined) return { events: inMemory, isEnd };
@@ -87,7 +87,7 @@ export class LogSource {
   }
 }
 
-/** How many events the store has for certain; all of them where there is no store. Undefined when the log is another's now. */
+/** Number of events that are durable; all events if there is no store. Undefined if another process owns the log now. */
 export async function durableLength(session: RuntimeSession): Promise<number | undefined> {
   const { eventLog } = session;
   if (eventLog === undefined) return session.length;
@@ -97,7 +97,7 @@ export async function durableLength(session: RuntimeSession): Promise<number | u
     return session.broken === undefined ? length : undefined;
   } catch (thrown: unknown) {
     const error = ToolError.fromUnknown(thrown, "store_failed");
-    if (error.code === "store_failed") throw error; // it stays in the buffer, and may be written later
+    if (error.code === "store_failed") throw error; // the events stay buffered and may be written later
     return undefined;
   }
 }
@@ -108,7 +108,7 @@ async function readStored(store: Store, sessionId: string, after: number, limit:
   return { events: events.map(withoutOutput), isEnd: next === undefined && damage === undefined };
 }
 
-/** A whole answer may be many megabytes: followers learn that there is one, and read it where they want it. */
+/** Removes the output of `output-keep` events, which may be many megabytes: readers learn that it exists and fetch it if they need it. */
 function withoutOutput(event: SessionEvent): SessionEvent {
   if (event.type !== "output-keep") return event;
   const { output: _output, content: _content, ...rest } = event;

@@ -1,4 +1,4 @@
-/** The end of all logs of a runtime without a store, as far as memory goes: the events of a session in their order. */
+/** The end of all logs of a runtime without a store, as far as memory reaches. Events of one session are in order. */
 import { ToolError } from "../../core/error.ts";
 import type { OpenSessions } from "../open-sessions.ts";
 import type { RuntimeSession } from "../runtime-session.ts";
@@ -10,15 +10,15 @@ const KEPT = 10_000;
 
 export interface MemoryTailParts extends SharedTailParts {
   readonly open: OpenSessions;
-  /** Unlike that of any other runtime. */
+  /** Different from that of any other runtime. */
   readonly id: string;
 }
 
 export class MemoryTail extends EventTail {
   readonly #id: string;
-  /** How many events of a session are in order already. */
+  /** How many events of each session have been ordered already. */
   readonly #known = new WeakMap<RuntimeSession, number>();
-  /** Sessions that may have more. */
+  /** Sessions that may have new events. */
   readonly #moved = new Set<RuntimeSession>();
   #count = 0;
 
@@ -55,7 +55,7 @@ export class MemoryTail extends EventTail {
     });
   }
 
-  /** A reader that is further behind than memory goes continues with the oldest that is there. */
+  /** Returns a gap for a reader that is further behind than memory reaches; it continues with the oldest event in memory. */
   override async page(cursor: string): Promise<TailPage> {
     const base = this.window.base ?? this.#mark(0);
     const missed = Math.max(0, Number.parseInt(base, 10) - Number.parseInt(cursor, 10));

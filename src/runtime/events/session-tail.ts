@@ -4,7 +4,7 @@ import type { RuntimeSession } from "../runtime-session.ts";
 import { EventTail, type SharedTailParts, type TailPage } from "./event-tail.ts";
 import { durableLength, itemOf, sessionGone, type LogSource } from "./log-source.ts";
 
-/** So many events stay with a tail, at least: readers that are further behind read the log. */
+/** Minimum number of events that stay in the window; readers that are further behind read the log. */
 const KEPT = 500;
 
 export interface SessionTailParts extends SharedTailParts {
@@ -15,9 +15,9 @@ export interface SessionTailParts extends SharedTailParts {
 export class SessionTail extends EventTail {
   readonly sessionId: string;
   readonly #source: LogSource;
-  /** The session that was open here when it was first read. */
+  /** The session that was open here on the first read. */
   #held: RuntimeSession | undefined;
-  /** Of the session that was read first: a session of the same id that is begun later is another one. */
+  /** When the session of the first read was created: a later session with the same id is a different one. */
   #createdAt: number | undefined;
 
   constructor({ sessionId, source, kept, ports }: SessionTailParts) {
@@ -39,7 +39,7 @@ export class SessionTail extends EventTail {
     if (end !== undefined) this.beginAt(String(end));
   }
 
-  /** A session that only memory had is over when it is closed. */
+  /** Ends the tail when a session without a store is closed. */
   async closed(session: RuntimeSession): Promise<void> {
     if (this.#source.store !== undefined || session !== this.#held) return;
     await this.catchUp();

@@ -10,7 +10,7 @@ import { durableLength, itemOf, type LogSource } from "./log-source.ts";
 
 const KEPT = 2_000;
 const PAGE = 500;
-/** Most sessions of which it is remembered where what a snapshot brought ends. */
+/** Maximum number of sessions for which the end of the events copied from a snapshot is remembered. */
 const MAX_REMEMBERED = 10_000;
 
 export interface StoreTailParts extends SharedTailParts {
@@ -18,7 +18,7 @@ export interface StoreTailParts extends SharedTailParts {
   readonly source: LogSource;
 }
 
-/** Events of one session that a page names, the positions following one another. */
+/** Events of one session in a page, with consecutive positions. */
 interface Run {
   readonly first: number;
   count: number;
@@ -27,7 +27,7 @@ interface Run {
 export class StoreTail extends EventTail {
   readonly #store: Store;
   readonly #source: LogSource;
-  /** Position of the last event that a snapshot brought, by session. */
+  /** Position of the last event that came from a snapshot, by session. */
   readonly #brought = new Map<string, number>();
 
   constructor({ store, source, kept, ports }: StoreTailParts) {
@@ -70,7 +70,7 @@ export class StoreTail extends EventTail {
     return { items, cursor: entries.at(-1)?.mark ?? cursor, isEnd: !isFull };
   }
 
-  /** As many of them as can be read; undefined where the session was removed since. */
+  /** Returns as many of the events as can be read; undefined if the session was removed since. */
   async #events(sessionId: string, { first, count }: Run): Promise<readonly SessionEvent[] | undefined> {
     const events: SessionEvent[] = [];
     try {
@@ -97,7 +97,10 @@ export class StoreTail extends EventTail {
     return last;
   }
 
-  /** A log whose first event is of another session is that of a branch, which was imported, and may have begun before the end of what a snapshot brought. */
+  /**
+   * Finds the last event that came from a snapshot. If the first event is of another session, this is an imported branch, which may have begun before
+   * the end of the snapshot's events.
+   */
   async #findBrought(sessionId: string, start: SessionEvent | undefined): Promise<number> {
     const last = lastCopied(start);
     if (last === 0 || start?.sessionId === sessionId) return last;
@@ -108,14 +111,17 @@ export class StoreTail extends EventTail {
       const { events } = await this.#source.read(sessionId, position, { limit: PAGE });
       for (const event of events) {
         brought.notice(event, ++position);
-        isFound ||= position > last && event.sessionId === sessionId; // behind its own start there is none of an earlier session
+        isFound ||= position > last && event.sessionId === sessionId; // after the session's own start, there are no events of an earlier session
       }
       if (events.length === 0) break;
     }
     return brought.last(sessionId);
   }
 
-  /** Undefined for a branch, whose own events come behind all that its session began with, and for what cannot be read. */
+  /**
+   * The first event of a session. Undefined for a branch, whose own events come after everything that it began with, and for an event that cannot be
+   * read.
+   */
   async #firstOf(sessionId: string): Promise<SessionEvent | undefined> {
     const [stored] = await this.#store.list({ sessionId });
     if (stored === undefined || stored.parent !== undefined) return undefined;
@@ -123,15 +129,18 @@ export class StoreTail extends EventTail {
   }
 }
 
-/** The events of a run, as far as they could be read; undefined where the session was removed since. */
+/** The events of a run, as far as they could be read; undefined if the session was removed since. */
 interface FoundRun {
   readonly first: number;
   readonly events: readonly SessionEvent[] | undefined;
-  /** Position of the last event that a snapshot brought: it happened elsewhere, and earlier. */
+  /** Position of the last event that came from a snapshot: such events happened elsewhere, and earlier. */
   readonly brought: number;
 }
 
-/** An event that was removed with its session, or that a snapshot brought, leaves nothing but its place; one that is damaged is said to be missed. */
+/**
+ * The feed item of an entry. Events that were removed with their session, or came from a snapshot, leave only their cursor; damaged ones count as
+ * missed.
+ */
 function itemAt({ sessionId, position, mark }: FeedEntry, run: FoundRun | undefined): FeedItem {
   const event = run?.events?.[position - run.first];
   const isLeftOut = run?.events === undefined || position <= run.brought;

@@ -4,24 +4,24 @@ import type { Ports } from "../../core/ports.ts";
 import type { Store } from "../../core/store.ts";
 import { NOT_FOLLOWED, type StoreChange, type StoreFollower } from "../../core/store-changes.ts";
 
-/** How often the store is read, while there are readers: by itself, and where other processes say what they wrote. */
+/** How often the store is read while there are readers, in milliseconds: without, and with, change notifications of other processes. */
 const POLL_MS = 500;
 const LIVE_POLL_MS = 2_000;
 /**
- * The feed ends before an event whose number is higher than that of a transaction still under way. So for a while after a hint the store is
- * read more often: the end of that transaction may be no hint for the readers here.
+ * The feed ends before an event whose number is higher than that of a transaction still in progress. So after a notification the store is read more
+ * often for a while: the end of that transaction may not cause a notification for the readers here.
  */
 const SETTLING_MS = 1_000;
 const SETTLING_POLL_MS = 50;
-/** The store is read no more often than this, however many hints arrive. */
+/** Shortest time between two reads of the store, in milliseconds, however many notifications arrive. */
 const LEAST_MS = 10;
 
 export interface StoreWatchParts {
   readonly store: Store;
   readonly ports: Ports;
-  /** Called when a session has an event at this position, written here or elsewhere. */
+  /** Called if a session has an event at this position, written here or elsewhere. */
   readonly moved: (sessionId: string, position: number) => void;
-  /** Called when the store does not have what was read of it before, as after a failover: each session may have other events. */
+  /** Called if the store no longer has what was read before, for example after a failover: each session may have different events. */
   readonly lost: () => void;
   /** Whether this session has a reader. */
   readonly isRead: (sessionId: string) => boolean;
@@ -36,9 +36,9 @@ export class StoreWatch {
   #isPolling = false;
   #polledAt = -Infinity;
   #hintedAt = -Infinity;
-  /** A hint arrived since the last read began. */
+  /** A notification arrived since the last read began. */
   #isBehind = false;
-  /** The next read is as soon as may be. */
+  /** The next read is scheduled as soon as possible. */
   #isDue = false;
   #isWarned = false;
 
@@ -46,7 +46,7 @@ export class StoreWatch {
     this.#parts = parts;
   }
 
-  /** Resolves when what is written from now on will be seen. Idempotent. @throws ToolError as the store. By rejecting */
+  /** Resolves when all writes from now on will be noticed. Idempotent. @throws ToolError as the store, as a rejection */
   async start(): Promise<void> {
     this.#starting ??= this.#begin();
     try {
@@ -57,7 +57,7 @@ export class StoreWatch {
     }
   }
 
-  /** Until the next `start`. */
+  /** Stops following, until the next `start`. */
   stop(): void {
     this.#cancel?.();
     this.#cancel = undefined;
@@ -116,7 +116,7 @@ export class StoreWatch {
     else this.#schedule(this.#pollMs);
   }
 
-  /** Once, until a read goes well. */
+  /** Logs a failure once, until a read succeeds. */
   #warn({ message }: ToolError): void {
     if (!this.#isWarned) this.#parts.ports.log.warn(`What other processes write cannot be followed now: ${message}`);
     this.#isWarned = true;
@@ -134,12 +134,12 @@ export class StoreWatch {
     }
   }
 
-  /** The readers of each page are notified before the next is read: a page is not read again where the next cannot be read. */
+  /** Reads all new pages. Readers are notified of each page before the next is read, because a page is not read again if the next one fails. */
   async #readOn(isFollowing: () => boolean): Promise<void> {
     const { store, moved } = this.#parts;
     for (let isFull = true; isFull && this.#mark !== undefined;) {
       const page = await store.feed.read({ after: this.#mark });
-      if (!isFollowing()) return; // the next start has a mark of its own
+      if (!isFollowing()) return; // the next start has its own mark
       this.#mark = page.entries.at(-1)?.mark ?? this.#mark;
       ({ isFull } = page);
       const found = new Map<string, number>();
