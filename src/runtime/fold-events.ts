@@ -1,4 +1,4 @@
-/** From the events of a session to the session: its state, its latest events, and what was under way when they ended. */
+/** Rebuilds a session from its events: its state, its latest events, and the calls that were open when they ended. */
 import type { EarlierJob } from "../call/jobs/job.ts";
 import { isOfSettings } from "../policy/approval/approval-rules.ts";
 import type { ToolCall } from "../core/call.ts";
@@ -15,7 +15,7 @@ import { openCall, type OpenCall } from "./open-call.ts";
 import { noticeSubmission, type Submitted } from "./submissions.ts";
 import type { StateChange } from "../session/turn.ts";
 
-/** A call that counts only when messages of a model have ended well: its own, or that of the call it was made in. */
+/** A call that counts only once messages of a model have ended well: its own, or that of the call it is nested in. */
 interface UnsettledCall {
   readonly turnId: string;
   readonly parentCallId: string | undefined;
@@ -23,13 +23,13 @@ interface UnsettledCall {
   isInRound: boolean;
 }
 
-/** The calls of a message that was never over. */
+/** The calls of a message that never ended. */
 export interface OpenRound {
   readonly turnId: string;
   readonly callIds: readonly string[];
 }
 
-/** A change with the turn it was made in. */
+/** A change, with the turn in which it was made. */
 export interface TurnChange extends StateChange {
   readonly turnId: string;
 }
@@ -41,33 +41,33 @@ interface FoldedSession {
   readonly inbox: Inbox;
 }
 
-/** Takes events one by one, in order; costs memory for the latest ones, the state, and what is open. */
+/** Takes events one by one, in order. Keeps only the latest events, the state, and open calls in memory. */
 export class SessionFold {
   readonly #log: SessionLog;
   readonly #open = new Map<string, OpenCall>();
-  /** By the id of a call that has not ended, those made in it that have not. */
+  /** The open nested calls of each open call, by its id. */
   readonly #nested = new Map<string, Set<OpenCall>>();
-  /** The latest changes of a value, as far as calls made them that count only if something else comes. */
+  /** The latest changes of each value, as far as they were made by calls that do not count yet. */
   readonly #changes = new Map<string, TurnChange[]>();
-  /** Where such calls changed something: those that are open, and those of messages that have not ended well. */
+  /** The values that each such call changed: calls that are open, and calls of messages that have not ended well. */
   readonly #places = new Map<string, Set<string>>();
   readonly #submissions = new Map<string, Submitted>();
   readonly #inbox = new Inbox();
-  /** In the order they began: a call is after the one it was made in. */
+  /** In the order in which they began: a nested call comes after its caller. */
   readonly #unsettled = new Map<string, UnsettledCall>();
   #state: StateMap = PersistentMap.empty<JsonValue>();
 
   readonly #sessionId: string | undefined;
   readonly #spend: ((items: number) => void) | undefined;
   #tally: CallTally | undefined;
-  /** The id of the session that the first event is of: of a branch, the one that all began with. */
+  /** The session id of the first event; for a branch, that of the session at the root. */
   #root: string | undefined;
 
   /**
-   * @param keep how many of the latest events stay in memory, at least. @default all
-   * @param sessionId whose submissions are known again: those of the session it is a branch of belong to that one. @default none
-   * @param countsCalls whether calls are counted, as faults need it. @default false
-   * @param spend as `applyPatch` takes it. @default no limit
+   * @param keep minimum number of the latest events that stay in memory. @default all
+   * @param sessionId the session whose submissions are recognised again; those of the session it branched from belong to that one. @default none
+   * @param countsCalls whether to count calls, which faults need. @default false
+   * @param spend passed to `applyPatch`. @default no limit
    */
   constructor(keep?: number, sessionId?: string, countsCalls: boolean = false, spend?: (items: number) => void) {
     if (countsCalls) this.#tally = NO_CALLS;
@@ -118,7 +118,7 @@ export class SessionFold {
     return { log: this.#log, length: this.#log.length, state: this.#state, tally: this.#tally };
   }
 
-  /** The calls of messages that were never over, with and without a result, in the order they began, then those that were made in them. */
+  /** The calls of messages that never ended, with or without a result, in the order in which they began, followed by their nested calls. */
   get openRounds(): readonly OpenRound[] {
     const turns = new Map<string, string>();
     const nested: [string, string][] = [];
@@ -134,14 +134,14 @@ export class SessionFold {
     );
   }
 
-  /** Calls without a result, in the order they began. */
+  /** Calls without a result, in the order in which they began. */
   get open(): readonly OpenCall[] {
     return Array.from(this.#open.values(), (call) => (call.job === undefined ? call : { ...call, job: this.#leftJob(call, call.job) }));
   }
 
   /**
-   * The changes to take back so that calls without a result, and those of voided messages, have changed nothing: each value as the
-   * first of them found it.
+   * The changes to undo, so that calls without a result and calls of voided messages have changed nothing: each restores the value that the first of
+   * them found.
    */
   get openChanges(): readonly TurnChange[] {
     return [...this.#changes.values()].flatMap((changes) => {
@@ -150,7 +150,7 @@ export class SessionFold {
     });
   }
 
-  /** A call without a result that is neither a background job, nor made in one, nor left behind by its caller: no turn was over while it ran. */
+  /** An open call that is neither a background job, nor nested in one, nor nested in a call that has ended; no turn had ended while it ran. */
   get openInTurn(): OpenCall | undefined {
     const outside = new Set<string>();
     return this.open.find(({ callId, parentCallId, job }) => {
@@ -160,7 +160,7 @@ export class SessionFold {
     });
   }
 
-  /** Everything that the session continues from. */
+  /** Everything needed to continue the session. */
   get start(): FoldedSession {
     return { seedName: this.#root, head: this.head, submissions: this.#submissions, inbox: this.#inbox };
   }
@@ -186,14 +186,14 @@ export class SessionFold {
     if (outer !== undefined && ofComposite === true) outer.hasMadeCalls = true;
     this.#open.set(callId, opened);
     this.#nest(opened);
-    if (outer?.job !== undefined) outer.job = runsOn(outer.job); // the call may be what ends the process
+    if (outer?.job !== undefined) outer.job = runsOn(outer.job); // the nested call may be what crashed the process
     this.#places.set(callId, new Set());
     if (isUnsettled) this.#unsettled.set(callId, { turnId, parentCallId, isInRound });
   }
 
   #endRound({ callIds, voided }: SessionEvent & { readonly type: "round-end" }): void {
     for (const callId of callIds) {
-      if (voided === undefined && this.#log.wasTakenBack(callId)) continue; // a handler continued whose call was taken back
+      if (voided === undefined && this.#log.wasTakenBack(callId)) continue; // a handler continued although its call was taken back
       const unsettled = this.#unsettled.get(callId);
       if (unsettled !== undefined) unsettled.isInRound = false;
       if (voided !== undefined) this.#unsettled.delete(callId);
@@ -213,7 +213,7 @@ export class SessionFold {
     else if (!isVoided || this.#places.get(callId)?.size === 0) this.#keepChanges(callId);
   }
 
-  /** A job of the session that this one is a branch of continues there, and so do the calls that it makes. */
+  /** Forgets a job of the session that this one branched from: it continues there, with its nested calls. */
   #leave(callId: string): void {
     this.#open.delete(callId);
     this.#nested.delete(callId);
@@ -282,7 +282,7 @@ export class SessionFold {
     );
   }
 
-  /** A job that asks while a call made in it runs is not one that only waits: that call may be what ends the process. */
+  /** Applies an input or output to a job. A job that asks while a nested call runs does not only wait: that call may be what crashed the process. */
   #talked(job: EarlierJob, event: SessionEvent & { readonly type: "job-output" | "job-input" }): EarlierJob {
     if (event.type === "job-input") return runsOn(job);
     const onlyWaits = event.asks === true && !job.isAsking && (this.#nested.get(event.callId)?.size ?? 0) === 0;
@@ -293,10 +293,10 @@ export class SessionFold {
     const at = stateKey(toolset, key);
     const before = this.#state.get(at);
     const patched = applyPatch(before, patch, this.#spend);
-    const after = patched === undefined ? undefined : shareJson(patched); // so that later changes of it cost what they change
+    const after = patched === undefined ? undefined : shareJson(patched); // so that later changes cost only as much as they change
     this.#state = after === undefined ? this.#state.delete(at) : this.#state.set(at, after);
     const places = this.#places.get(callId);
-    // A change after the call's end takes back what it changed, and what was changed after that.
+    // A change after the end of its call undoes what the call changed, and everything changed after that.
     if (places === undefined || !this.#open.has(callId)) return this.#takeBack(at, after);
     places.add(at);
     const changes = this.#changes.get(at) ?? [];
@@ -304,7 +304,7 @@ export class SessionFold {
     changes.push({ callId, turnId, toolset, key, before, after });
   }
 
-  /** Changes made before those stay; the value as it is now is the one that its last change left. */
+  /** Keeps the changes before the undone ones; the current value is the result of the last one kept. */
   #takeBack(at: string, value: JsonValue | undefined): void {
     const changes = this.#changes.get(at) ?? [];
     const kept = changes.slice(
@@ -336,7 +336,7 @@ export class SessionFold {
     else nested.add(call);
   }
 
-  /** The calls that were made in one that has ended are those of the call around it. */
+  /** Moves the nested calls of a call that has ended to the call around it. */
   #leaveNest(ended: OpenCall): void {
     const { callId, parentCallId = "" } = ended;
     const left = this.#nested.get(callId) ?? [];
@@ -349,7 +349,7 @@ export class SessionFold {
     }
   }
 
-  /** The changes of the call stay, and so does the value that it found when it made them. */
+  /** Makes the changes of the call permanent, and so the earlier changes of the same values. */
   #keepChanges(callId: string): void {
     for (const at of this.#places.get(callId) ?? []) {
       const changes = this.#changes.get(at) ?? [];
@@ -360,12 +360,12 @@ export class SessionFold {
   }
 }
 
-/** A job whose last start is not what ends its process. */
+/** The job, with its last start counted as one that did not crash the process. */
 function harmless(job: EarlierJob): EarlierJob {
   return job.isAsking ? job : { ...job, harmlessStarts: job.harmlessStarts + 1 };
 }
 
-/** A job that was waiting for an answer, and does not only wait any more. */
+/** The job, no longer counted as only waiting for an answer. */
 function runsOn(job: EarlierJob): EarlierJob {
   return job.isAsking ? { ...job, isAsking: false, harmlessStarts: job.harmlessStarts - 1 } : job;
 }

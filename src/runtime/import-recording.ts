@@ -1,4 +1,4 @@
-/** Puts a recording into a store, as a session that can be resumed. */
+/** Imports a recording into a store, as a session that can be resumed. */
 import { ToolError } from "../core/error.ts";
 import { checkStore } from "../core/check-argument.ts";
 import { CopiedPart, lastCopied } from "../core/copied-events.ts";
@@ -21,7 +21,7 @@ import { stateKey } from "../session/session.ts";
 export interface ImportOptions {
   /** @default the id of the session that was recorded */
   readonly id?: string;
-  /** Called with the id of the session before anything is written; refuses it by a throw. @default every id is accepted */
+  /** Called with the id of the session before anything is written; throws to refuse it. @default every id is accepted */
   readonly checkId?: (sessionId: string) => void;
 }
 
@@ -29,22 +29,22 @@ export interface ImportOptions {
 export interface ImportedRecording {
   readonly sessionId: string;
   readonly events: number;
-  /** False when the store had this recording already; the session may have continued since. */
+  /** False if the store had this recording already; the session may have continued since. */
   readonly isNew: boolean;
 }
 
 const GROUP = 500;
 
-/** The imports of each store that are being written, by the id of their session. */
+/** The imports in progress of each store, by session id. */
 const underWay = new WeakMap<Store, Map<string, Promise<unknown>>>();
 
 /**
- * Reads a recording into a store: all of it, or nothing. Importing it again changes nothing. Calls that had no result when they were
- * recorded get one that says that their outcome is unknown.
+ * Imports a recording into a store: all of it, or nothing. Importing it again changes nothing. Calls without a result in the recording get one that
+ * says that their outcome is unknown.
  *
- * @throws ToolError `corrupt_record` for a recording that is damaged, cut short, of another version, or whose changes of state do not
- * fit; `duplicate` when the store has another session of this id; `invalid_argument` for the id of a session that began with a snapshot, when the
- * recording is of a branch that began inside of that. By rejecting
+ * @throws ToolError `corrupt_record` for a recording that is damaged, truncated, of another version, or whose state changes do not fit; `duplicate`
+ * if the store has another session with this id; `invalid_argument` for the id of a session that began with a snapshot, if the recording is of a
+ * branch that began within that snapshot; as a rejection
  */
 export async function importRecording(store: Store, source: RecordingSource, options: ImportOptions = {}): Promise<ImportedRecording> {
   checkStore(store, "importRecording(store, source)");
@@ -57,7 +57,7 @@ export async function importRecording(store: Store, source: RecordingSource, opt
   options.checkId?.(sessionId);
   const others = underWay.get(store) ?? new Map<string, Promise<unknown>>();
   underWay.set(store, others);
-  // Another import of this id may be of the same recording: that can be told when it is whole.
+  // A concurrent import of this id may be of the same recording, which is known only when it is complete.
   for (let other = others.get(sessionId); other !== undefined; other = others.get(sessionId)) await other.catch(() => {});
   const work = imported(store, sessionId, { header, events });
   others.set(sessionId, work);
@@ -79,7 +79,7 @@ async function imported(store: Store, sessionId: string, { header, events }: Ope
   const fold = new SessionFold(1);
   try {
     const { count, copied } = await copyEvents(events, log, { fold, header });
-    // Whether they ran after they were recorded is known nowhere: taken for never started, a resume would run them.
+    // Whether these calls ran after the recording is not known. If they counted as never started, a resume would run them.
     log.append([
       ...takenBack(fold, header),
       ...fold.open.flatMap((call) => endOpenCall(call, unrecorded(call), { sessionId: header.sessionId, at: header.exportedAt })),
@@ -106,13 +106,13 @@ async function isStored(store: Store, sessionId: string): Promise<boolean> {
   }
 }
 
-/** The recording of a session that the store has: nothing to do when it is the same. */
+/** Compares a recording with the session that the store has; nothing to do if they are the same. */
 async function compare(store: Store, sessionId: string, events: AsyncIterable<SessionEvent>): Promise<ImportedRecording> {
   const stored = storedEvents(store, sessionId);
   let first = await stored.next();
   let count = 0;
   for await (const event of events) {
-    // A session of no store has no start; the import gave it one.
+    // A session without a store has no `session-start`; the import added one.
     if (count === 0 && event.type !== "session-start" && first.value?.type === "session-start") first = await stored.next();
     if (first.done === true || canonicalJson(asJson(first.value)) !== canonicalJson(asJson(event))) throw another(sessionId);
     count++;
@@ -121,7 +121,7 @@ async function compare(store: Store, sessionId: string, events: AsyncIterable<Se
   return { sessionId, events: count, isNew: false };
 }
 
-/** Undoes what the calls without a result changed in the state, as a resume does. */
+/** Undoes the state changes of calls without a result, as a resume does. */
 function takenBack(fold: SessionFold, { sessionId, exportedAt }: RecordingHeader): readonly SessionEvent[] {
   let { state } = fold.head;
   return fold.openChanges.toReversed().flatMap(({ callId, turnId, toolset, key, before, after }): readonly SessionEvent[] => {
@@ -137,13 +137,13 @@ function unrecorded({ call }: OpenCall): ToolError {
   return outcomeUnknown(call.name, "It had no result when its session was recorded.");
 }
 
-/** Says, where a snapshot brought events, which session was recorded: by its starts the log shows where that copied part ends. */
+/** Records which session was recorded, if events came from a snapshot: the starts in the log show where the copied part ends. */
 function renamed(sessionId: string, header: RecordingHeader, length: number): SessionEvent {
   const parent = Object.freeze({ sessionId: header.sessionId, length });
   return Object.freeze({ type: "session-start", sessionId, at: header.exportedAt, parent });
 }
 
-/** Events are frozen JSON, even if their type has optional fields. */
+/** Converts an event, whose type has optional fields, to JSON; events are frozen JSON already. */
 function asJson(event: SessionEvent): JsonValue {
   return copyJson(event).value;
 }
@@ -165,11 +165,11 @@ function hidden(sessionId: string, { sessionId: recorded }: RecordingHeader): To
 
 interface CopiedEvents {
   readonly count: number;
-  /** Position of the last event that a snapshot brought; 0 where there is none. */
+  /** Position of the last event that came from a snapshot; 0 if there is none. */
   readonly copied: number;
 }
 
-/** @throws ToolError `invalid_argument` when the log would hide the branch's own events as what the snapshot brought. By rejecting */
+/** @throws ToolError `invalid_argument` if the log would hide the branch's own events as part of the snapshot, as a rejection */
 async function copyEvents(
   events: AsyncIterable<SessionEvent>,
   log: EventLog,
@@ -187,11 +187,11 @@ async function copyEvents(
     fold.apply(event);
     group.push(event);
     part.notice(event, ++count);
-    // The events that a snapshot brought are appended with the first one, which counts them.
+    // The events from a snapshot are appended together with the first one, which counts them.
     if (group.length < GROUP || fold.open.length > 0 || count < copied) continue;
     log.append(group);
     group = [];
-    await log.whenDurable(); // no more than a group waits in memory
+    await log.whenDurable(); // at most one group waits in memory
   }
   if (root === log.sessionId && part.last(header.sessionId) < copied) throw hidden(log.sessionId, header);
   log.append(group);

@@ -1,4 +1,4 @@
-/** The session that the handler of a call begins: its id, and whether a log is that one's. */
+/** The session that the handler of a call begins: its id, and whether a log is that session's. */
 import { ToolError } from "../core/error.ts";
 import type { CallPlace, SessionEvent } from "../core/event.ts";
 import type { Store } from "../core/store.ts";
@@ -9,16 +9,16 @@ export function innerIdOf(sessionId: string, callId: string): string {
   return shortId(`${sessionId}/${callId}`);
 }
 
-/** Whether a log whose first event this is was begun by a call: a client may begin a session of any id, with a past of its own making. */
+/** Whether the log with this first event was begun by the call. Checked because a client may begin a session with any id and any history. */
 export function isBegunBy({ sessionId, callId }: CallPlace, first: SessionEvent | undefined): boolean {
   const begunBy = first?.type === "session-start" ? first.parentCall : undefined;
   return begunBy?.sessionId === sessionId && begunBy.callId === callId;
 }
 
-/** So many sessions are looked for in one request of the store. */
+/** Maximum number of sessions looked up in one request to the store. */
 const LISTED_AT_ONCE = 500;
 
-/** Those of some calls of a session whose own sessions were left open by a process that is gone. */
+/** Returns those of a session's calls whose own sessions were left open by a process that has ended. */
 export async function leftOpenWithin(store: Store, sessionId: string, callIds: readonly string[]): Promise<readonly string[]> {
   const begun = new Map(callIds.map((callId) => [innerIdOf(sessionId, callId), callId]));
   const left: string[] = [];

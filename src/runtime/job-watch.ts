@@ -1,4 +1,4 @@
-/** Keeps a runtime's jobs and the rows of its store together: obeys those who cancel a job elsewhere, and forgets old rows. */
+/** Keeps a runtime's jobs and their rows in the store in sync: cancels jobs on the request of other processes, and deletes old rows. */
 import { describeThrown } from "../core/error.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Store } from "../core/store.ts";
@@ -6,21 +6,24 @@ import { NOT_FOLLOWED, type StoreChange, type StoreFollower } from "../core/stor
 import { jobLimits, type JobTable } from "../call/jobs/job-table.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 
-/** How often another process's wish is looked for while a job runs. */
+/** How often cancel requests of other processes are read while a job runs, in milliseconds. */
 const LOOK_MS = 1_000;
-/** So many jobs end before old rows are looked for again. */
+/** Old rows are deleted each time this many jobs have ended. */
 const ENDS_BETWEEN_LOOKS = 256;
 
 export interface JobWatchOptions {
   readonly store: Store;
   readonly ports: Pick<Ports, "clock" | "log">;
-  /** Most rows of ended jobs. */
+  /** Maximum number of rows of ended jobs. */
   readonly keepStored: number;
-  /** How long they are kept; 0 = as long as there is room. */
+  /** How long the rows are kept, in milliseconds; 0 = no time limit. */
   readonly keepStoredMs: number;
 }
 
-/** The watch of a runtime, ended by one of `stops`; undefined without a store that outlives the process: such a store has no jobs of another one. */
+/**
+ * Creates the watch of a runtime, which is ended by one of `stops`; undefined without a store that outlives the process, because such a store has no
+ * jobs of other processes.
+ */
 export function watchJobs({ store, jobs = {} }: RuntimeOptions, ports: Ports, stops: Set<() => void>): JobWatch | undefined {
   if (store?.outlivesProcess !== true) return undefined;
   const watch = new JobWatch({ store, ports, ...jobLimits(jobs) });
@@ -34,7 +37,7 @@ export class JobWatch {
   #stop: (() => void) | undefined;
   #follower: StoreFollower = NOT_FOLLOWED;
   #looking = false;
-  /** A hint arrived since the last look began. */
+  /** A notification arrived since the last read began. */
   #isBehind = false;
   #ends = 0;
   #hasFailed = false;
@@ -44,19 +47,19 @@ export class JobWatch {
     this.#options = options;
   }
 
-  /** A job has begun. */
+  /** Called when a job has begun. */
   begin(jobs: JobTable): void {
     this.#jobs = jobs;
     this.#lookLater();
   }
 
-  /** A job has ended. */
+  /** Called when a job has ended. */
   end(isLast: boolean): void {
     if (isLast) this.#rest();
     if (!this.#isClosed && this.#ends++ % ENDS_BETWEEN_LOOKS === 0) void this.#prune();
   }
 
-  /** The store is closed with the runtime. */
+  /** Stops the watch; the store is closed with the runtime. */
   close(): void {
     this.#isClosed = true;
     this.#rest();
@@ -69,7 +72,7 @@ export class JobWatch {
     this.#follower = NOT_FOLLOWED;
   }
 
-  /** Without a job that runs there is nothing to look for. */
+  /** Whether there is a job that has not ended. */
   get #isNeeded(): boolean {
     return !this.#isClosed && this.#jobs?.isIdle === false;
   }
@@ -83,7 +86,7 @@ export class JobWatch {
   #hear({ parts }: StoreChange): void {
     if (!parts.includes("jobs")) return;
     this.#isBehind = true;
-    if (this.#stop === undefined) return; // it looks already, and looks again
+    if (this.#stop === undefined) return; // a read is in progress, and is repeated after it
     this.#stop();
     void this.#look();
   }
@@ -117,7 +120,7 @@ export class JobWatch {
     }
   }
 
-  /** Once, until it goes well again. */
+  /** Logs a failure once, until a read succeeds. */
   #warn(what: string, thrown: unknown): void {
     if (this.#hasFailed || this.#isClosed) return;
     this.#hasFailed = true;

@@ -1,16 +1,19 @@
-/** The jobs of a store as they are listed: those whose calls wait for approval are `waiting`. Their rows say `running`, or `queued` after a hand-over. */
+/** Lists the jobs of a store. Jobs whose calls wait for approval are `waiting`, which their rows do not say. */
 import { checkJobList } from "../store/records/store-options.ts";
 import type { ApprovalRecord } from "../core/approval-store.ts";
 import type { ListStoredJobsOptions, StoredJob } from "../core/job-store.ts";
 import { UNENDED_STATES } from "../core/job-status.ts";
 import type { Store } from "../core/store.ts";
 
-/** So many open questions are looked at, the newest. */
+/** Maximum number of open questions that are looked at, the newest. */
 const MAX_QUESTIONS = 1_000;
 const READ_AT_ONCE = 500;
 const DEFAULT_LIMIT = 100;
 
-/** As `list` of `Store.jobs`. A job waits when its call does, or one that was made in it. @param now wall-clock milliseconds. @throws as `Store.jobs.list` */
+/**
+ * Like `list` of `Store.jobs`. A job is waiting if its call or one of its nested calls is. @param now wall-clock milliseconds. @throws as
+ * `Store.jobs.list`
+ */
 export async function listStoredJobs(store: Store, options: ListStoredJobsOptions, now: number): Promise<readonly StoredJob[]> {
   checkJobList(options);
   const { states, limit = DEFAULT_LIMIT, offset = 0 } = options;
@@ -22,7 +25,7 @@ export async function listStoredJobs(store: Store, options: ListStoredJobsOption
     job.endedAt === undefined && waiting.has(keyOf(job.sessionId, job.id)) ? { ...job, state: "waiting" } : job;
   const asked = UNENDED_STATES.filter((state) => states?.includes(state) === true);
   if (states === undefined || asked.length === 0 || asked.length === UNENDED_STATES.length) return listed.map(shown);
-  const found = new Map<string, StoredJob>(); // one that begins meanwhile moves the others back by one
+  const found = new Map<string, StoredJob>(); // keyed, because a job that begins meanwhile shifts the others by one
   for (let at = 0, read = READ_AT_ONCE; read === READ_AT_ONCE && found.size < offset + limit; at += read) {
     const page = await store.jobs.list({
       ...options,
@@ -36,7 +39,7 @@ export async function listStoredJobs(store: Store, options: ListStoredJobsOption
   return [...found.values()].slice(offset, offset + limit);
 }
 
-/** The call that is asked about, and those around it. The session of a delegate has the id `<session>/<call>`. */
+/** The call that the question is about, and the calls around it. The session of a delegate has the id `<session>/<call>`. */
 function callsAround({ sessionId, callId, within = [] }: ApprovalRecord): readonly string[] {
   const keys = [callId, ...within.map((call) => call.callId)].map((id) => keyOf(sessionId, id));
   for (let slash = sessionId.lastIndexOf("/"); slash > 0; slash = sessionId.lastIndexOf("/", slash - 1)) {

@@ -1,4 +1,4 @@
-/** The listeners of a program, and its log: an error that one of them throws does not end a call. */
+/** A program's listeners and log, wrapped so that an error of theirs does not end a call. */
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
 import type { JobStatus } from "../core/job-status.ts";
@@ -10,7 +10,7 @@ import type { ToolExecutionError } from "../call/tool-execution-error.ts";
 /** The listeners of the events of a runtime. */
 export class Listeners {
   readonly #log: Log;
-  /** Replaced, never changed: an event goes to those who listened when it happened. */
+  /** Replaced, never mutated: an event goes to the listeners that were registered when it happened. */
   #listeners: readonly EventListener[] = [];
 
   constructor(log: Log) {
@@ -21,7 +21,7 @@ export class Listeners {
     return this.#listeners.length > 0;
   }
 
-  /** The returned function ends it. @throws ToolError `invalid_argument` for what is not a function */
+  /** The returned function removes the listener. @throws ToolError `invalid_argument` if it is not a function */
   add(listener: EventListener): () => void {
     if (typeof listener !== "function") throw new ToolError("invalid_argument", "A listener of events is a function.");
     const safe = safeListener(listener, this.#log);
@@ -36,16 +36,16 @@ export class Listeners {
   }
 }
 
-/** The same log, which never throws. */
+/** Wraps a log so that it never throws. */
 export function safeLog(log: Log): Log {
-  const nowhere = (): void => {}; // There is nowhere left to say it.
+  const nowhere = (): void => {}; // there is nowhere left to report it
   return {
     debug: (message, fields) => tellSafely(() => log.debug(message, fields), nowhere),
     warn: (message, fields) => tellSafely(() => log.warn(message, fields), nowhere),
   };
 }
 
-/** The same listener, which never throws. */
+/** Wraps a listener so that it never throws. */
 export function safeProgressListener(listener: ProgressListener, log: Log): ProgressListener {
   return (update, call) =>
     tellSafely(
@@ -54,7 +54,7 @@ export function safeProgressListener(listener: ProgressListener, log: Log): Prog
     );
 }
 
-/** The same listener, which never throws. */
+/** Wraps a listener so that it never throws. */
 export function safeJobListener(listener: (job: JobStatus) => void, log: Log): (job: JobStatus) => void {
   return (job) =>
     tellSafely(
@@ -63,7 +63,7 @@ export function safeJobListener(listener: (job: JobStatus) => void, log: Log): (
     );
 }
 
-/** Says that a batch failed and was taken back: to the program's listener, else to the log. Never throws. */
+/** Reports that a batch failed and was rolled back: to the program's listener, else to the log. Never throws. */
 export function safeAlert(onAlert: ((error: ToolExecutionError) => unknown) | undefined, log: Log): (error: ToolExecutionError) => void {
   return (failure) => {
     if (onAlert === undefined) return log.warn(`A batch was rolled back: ${failure.message}`);
@@ -74,7 +74,7 @@ export function safeAlert(onAlert: ((error: ToolExecutionError) => unknown) | un
   };
 }
 
-/** The same listener, which never throws; one that throws or rejects is logged. */
+/** Wraps a listener so that it never throws; if it throws or rejects, this is logged. */
 function safeListener(listener: EventListener, log: Log): EventListener {
   return (event) =>
     tellSafely(

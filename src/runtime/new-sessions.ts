@@ -1,4 +1,4 @@
-/** Begins sessions: new ones, those that continue from a snapshot, and the parts that resumed ones and branches have in common with them. */
+/** Begins sessions, new ones and those from a snapshot, with the steps that resumed sessions and branches share with them. */
 import type { CallPlace, BranchPoint, SessionEvent } from "../core/event.ts";
 import type { EventLog, Store } from "../core/store.ts";
 import type { CallParts } from "../call/call-run.ts";
@@ -17,11 +17,11 @@ export interface SessionsOptions extends ToolsetEngines {
   readonly runner: CallRunner;
   readonly store: Store | undefined;
   readonly durability: "sync" | "async";
-  /** How many events of a stored session stay in memory, at least. */
+  /** Minimum number of events of a stored session that stay in memory. */
   readonly keepEvents: number;
 }
 
-/** The parts of a new session. */
+/** The options of a new session. */
 export interface Beginning extends Surroundings, Pick<RuntimeSessionOptions, "seedName"> {
   readonly read?: ReadSnapshot | undefined;
   readonly parentCall?: CallPlace | undefined;
@@ -42,10 +42,10 @@ export class NewSessions {
     this.open = new OpenSessions(options);
   }
 
-  /** Begins a session, from a snapshot where there is one. @throws ToolError `duplicate`, `corrupt_record` */
+  /** Begins a session, from a snapshot if one is given. @throws ToolError `duplicate`, `corrupt_record` */
   create(id: string | undefined, { from, ...around }: SessionStart = {}): RuntimeSession {
     const read = from === undefined ? undefined : readSnapshot(from);
-    // A minted id is another in every run, and no seed could know it again.
+    // A generated id differs in every run, so seeds could not refer to it.
     const seedName = id === undefined ? `#${++this.#begunWithoutId}` : undefined;
     return this.createAs(this.newId(id), { read, seedName, ...surroundingsOf(around, "session()") });
   }
@@ -53,7 +53,7 @@ export class NewSessions {
   /** Begins a session under an id that is free. */
   createAs(sessionId: string, { read, parentCall, ...own }: Beginning): RuntimeSession {
     const submissions = read?.sessionId === sessionId ? { submissions: read.submissions } : {};
-    const head = this.keep === undefined ? {} : { head: new SessionFold(this.keep).head }; // older events are left to the store
+    const head = this.keep === undefined ? {} : { head: new SessionFold(this.keep).head }; // older events are only in the store
     const session = this.begin({ id: sessionId, parentCall, ...own, ...head, ...submissions, ...this.newLog(sessionId) });
     if (read === undefined) recordStart(session, { parentCall }, this.#parts);
     else this.#continueFrom(read, session);
@@ -66,30 +66,30 @@ export class NewSessions {
     session.broughtLength = copied.length;
     if (this.#parts.faults.mayHit(this.#parts.registry)) session.tally = NO_CALLS;
     session.together(() => {
-      recordStart(session, { copied: copied.length }, this.#parts); // alone in the store, it would speak of what comes next
+      recordStart(session, { copied: copied.length }, this.#parts); // recorded together: alone in the store, it would count events that do not exist
       session.adopt(copied, read.head.state);
     });
     session.engines.restore(byEngine(read.engines, this.#options));
   }
 
-  /** A session that only gives simulations something to be a branch of. */
+  /** A session whose only purpose is to be the parent of simulations. */
   ephemeral(): RuntimeSession {
     const session = this.begin({ id: this.open.unusedId(() => `simulation${++this.#ephemeral}`), seedName: "", isEphemeral: true });
-    session.tally = this.#parts.faults.ephemeralCalls; // as if its calls were of no session
+    session.tally = this.#parts.faults.ephemeralCalls; // as if its calls belonged to no session
     return session;
   }
 
-  /** Makes the session, which is open from now on. */
+  /** Creates the session, which is open from now on. */
   begin(options: Partial<RuntimeSessionOptions> & { readonly id: string }): RuntimeSession {
     const parts = options.parts ?? this.#parts;
     const tell = (event: SessionEvent): void => parts.emit(event);
     const session = new RuntimeSession({ ...options, parts, tell, ports: this.#parts.ports, recorded: true }, this.#host);
-    this.#parts.largeResults.forget(options.id); // a simulation of this id that was dropped: what it kept is not this session's
+    this.#parts.largeResults.forget(options.id); // results of a dropped simulation with this id are not this session's
     this.open.add(session);
     return session;
   }
 
-  /** A new place in the store, where there is one. */
+  /** Creates a log in the store, if there is one. */
   newLog(sessionId: string, parent?: BranchPoint): { readonly eventLog?: EventLog } {
     const { store, durability } = this.#options;
     if (store === undefined) return {};
@@ -97,7 +97,7 @@ export class NewSessions {
     return { eventLog: store.create(sessionId, { at, durability, ...(parent === undefined ? {} : { parent }) }) };
   }
 
-  /** Nothing of a stored session runs before the store has taken it in: the id may be another's. */
+  /** Holds back calls of a stored session until the store has accepted it: another session may have the id. */
   makeReady(session: RuntimeSession, parent?: EventLog): void {
     const { store } = this.#options;
     const { eventLog } = session;
@@ -109,12 +109,12 @@ export class NewSessions {
       });
   }
 
-  /** How many events of a session stay in memory, at least; undefined where all do. */
+  /** Minimum number of events of a session that stay in memory; undefined if all do. */
   get keep(): number | undefined {
     return this.#options.store?.outlivesProcess === true ? this.#options.keepEvents : undefined;
   }
 
-  /** The id that was asked for, which must be free, or a new one. @throws ToolError `duplicate`, `invalid_argument` */
+  /** The requested id, which must be free, or a new one. @throws ToolError `duplicate`, `invalid_argument` */
   newId(id: string | undefined): string {
     if (id === undefined) return this.#parts.ports.ids.next("session");
     checkSessionId(id);

@@ -1,4 +1,4 @@
-/** A call that had begun and not ended, as the log of its session shows it, and the end that it is given where no process runs it. */
+/** A call that had begun and not ended, according to the log of its session, and the end it gets if no process runs it. */
 import type { AnswerSource } from "../core/answer-source.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { ToolError } from "../core/error.ts";
@@ -12,7 +12,7 @@ import type { CallSample } from "../policy/faults/fault-tally.ts";
 /** The call as it may have been dispatched. */
 interface Intent {
   readonly idempotencyKey: string;
-  /** The tool and the input as hooks left them. */
+  /** The tool and the input after hooks. */
   readonly call: { readonly name: string; readonly input: JsonObject };
 }
 
@@ -20,45 +20,45 @@ interface Intent {
 export interface OpenCall {
   readonly callId: string;
   readonly turnId: string;
-  /** The nearest call around it that has not ended; once none is left, the one that it was made in. */
+  /** The nearest call around it that has not ended; if there is none, its direct caller. */
   parentCallId: string | undefined;
   readonly call: ToolCall;
   /** The model's message that it belongs to did not end, or was voided. */
   wasNeverWhole: boolean;
-  /** Set where it may have been dispatched. */
+  /** Set if it may have been dispatched. */
   intent: Intent | undefined;
   readonly answerFrom: readonly AnswerSource[] | undefined;
-  /** Its input was to be made by its caller. */
+  /** Its caller was to rewrite its input. */
   readonly isRewritten: boolean;
-  /** Whether its caller sent it to the background; undefined = its tool decides that. */
+  /** Whether its caller sent it to the background; undefined = its tool decides. */
   readonly background: boolean | undefined;
-  /** The principal that it was made for. */
+  /** The principal for which it was made. */
   readonly principal: string | undefined;
-  /** The rules over the tools that it may use. */
+  /** The rules for the tools that it may use. */
   readonly allow: (SessionEvent & { readonly type: "call-start" })["allow"];
-  /** The name of the call for a seed, where calls are counted. */
+  /** Identifies the call for seeds, if calls are counted. */
   readonly sample: CallSample | undefined;
   /** A model made it, in a message. */
   readonly isOfModel: boolean;
-  /** Set when it continued in the background. */
+  /** Set if it continued in the background. */
   job: EarlierJob | undefined;
-  /** The name under which its engine continues its work elsewhere. */
+  /** The engine's id of the work that continues elsewhere. */
   remoteId: string | undefined;
   /** Its batch is strict. */
   readonly isStrict: boolean;
-  /** It was put to an approver, or answered by a rule: its batch had been found sound. */
+  /** Approval was asked, or a rule allowed it; so its strict batch had passed its checks. */
   wasCleared: boolean;
-  /** The reason of a session's own rule for which it is, or was, put to an approver who has not allowed it: that rule is gone, as the loop that had made it. */
+  /** Why a session's own rule asked for approval, which was not given: the rule is gone, like the loop that had set it. */
   askedFor: string | undefined;
   /** The digest of the call that an answer allowed. */
   allowed: string | undefined;
   /** It was put to an approver, whose answer was not recorded. */
   isAsked: boolean;
-  /** The handler of a composite tool made calls in it: it was allowed to run before. Those that it makes are asked about as ever. */
+  /** The handler of a composite tool has made calls in it, so it was allowed to run before. Its nested calls still need approval. */
   hasMadeCalls: boolean;
 }
 
-/** The call as it was when it began. */
+/** Returns the call as it was when it began. */
 export function openCall(
   event: SessionEvent & { readonly type: "call-start" },
   { wasNeverWhole, sample }: Pick<OpenCall, "wasNeverWhole" | "sample">,
@@ -89,7 +89,7 @@ export function openCall(
   };
 }
 
-/** The result of a call that had begun, and the end of its background job: to be appended together. */
+/** The events that end a call: its result, and the end of its background job. Append them together. */
 export function endOpenCall(
   { callId, turnId, call, job }: OpenCall,
   error: ToolError,

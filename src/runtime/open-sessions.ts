@@ -1,4 +1,4 @@
-/** The sessions that a runtime has open, by their ids. */
+/** The sessions that a runtime has open, by id. */
 import type { CallParts } from "../call/call-run.ts";
 import { recordHandOver } from "../call/jobs/run-in-background.ts";
 import { endCalls } from "../call/running-calls.ts";
@@ -17,20 +17,20 @@ export interface OpenSessionsOptions {
   readonly parts: Pick<CallParts, "jobs" | "ports" | "running">;
 }
 
-/** A session is here from its beginning, or from the end of `resume`, until its `close` is called. */
+/** Contains each session from its start, or from the end of `resume`, until its `close` is called. */
 export class OpenSessions {
-  /** Oldest first; also those whose `close` is under way. */
+  /** Oldest first; includes sessions that are being closed. */
   readonly #byId = new Map<string, RuntimeSession>();
   readonly #resuming = new Map<string, Resuming>();
-  /** Those that calls have begun, by the sessions of these calls. */
+  /** Sessions that calls began, by the sessions of these calls. */
   readonly #within = new Groups<string, RuntimeSession>();
-  /** The ids of those that are being resumed, by the session whose call does that; undefined for those that a program resumes. */
+  /** The ids of sessions that are being resumed, by the session whose call resumes them; undefined for those that a program resumes. */
   readonly #resumingWithin = new Groups<string | undefined, string>();
-  /** The ends of the removals that are under way: the ids are taken until then. */
+  /** The removals in progress: their ids are taken until they end. */
   readonly #removing = new Map<string, Promise<unknown>>();
-  /** Sessions of which the store has nothing any more. */
+  /** Sessions that were removed from the store. */
   readonly #forgotten = new WeakSet<RuntimeSession>();
-  /** The branches that the store has, open or closed, until their ids are removed or begun again here. */
+  /** The branches that the store has, open or closed, until their ids are removed or used again here. */
   readonly #branches = new Map<string, WeakRef<RuntimeSession>>();
   readonly #options: OpenSessionsOptions;
 
@@ -39,26 +39,27 @@ export class OpenSessions {
     this.#options = options;
   }
 
-  /** The open session or branch of this id, simulated branches included. */
+  /** The open session or branch with this id, including simulated branches. */
   get(id: string): RuntimeSession | undefined {
     checkText(id, "sessions.get()", "the id of a session");
     const session = this.#byId.get(id);
     return session !== undefined && this.#isShown(session) ? session : undefined;
   }
 
-  /** Open sessions and branches in the order in which they began. Simulated branches leave no trace, and are not listed. */
+  /** Open sessions and branches, in the order in which they began, without simulated branches. */
   list(): readonly RuntimeSession[] {
     return [...this.#byId.values()].filter((session) => this.#isShown(session) && !session.simulated);
   }
 
   /**
-   * Closes a session if it is open here, and removes what the store has of it for good. Calls that run in it are cancelled, and waited for, unless
-   * one of them asks for this. Sessions that its calls have begun stay, and what is open in them is ended. A resume that is under way is given up, and rejects with `conflict`. Until this has ended, the id can be neither begun nor
-   * resumed: both are refused with `resource_busy`. Resolves to whether there was one.
+   * Closes a session if it is open here, and removes it from the store for good. Calls that run in it are cancelled and awaited, unless one of them
+   * requests this. Sessions that its calls began are kept, and the open calls in them are ended. A resume in progress is aborted, and rejects with
+   * `conflict`. Until this ends, the id can be neither used for a new session nor resumed: both are refused with `resource_busy`. Resolves to whether
+   * the session existed.
    *
-   * @throws ToolError `resource_busy` while another process, or another runtime of this one, has it open; `duplicate` where the session of this
-   * runtime was never stored, because the store has another one of the id, which stays; `conflict` while others are branches of it; its calls go on
-   * then. By rejecting
+   * @throws ToolError `resource_busy` while another process, or another runtime of this one, has it open; `duplicate` if the session of this runtime
+   * was never stored because the store has another session with the id, which is kept; `conflict` while other sessions are branches of it, in which
+   * case its calls continue; as a rejection
    */
   async forget(id: string): Promise<boolean> {
     checkSessionId(id);
@@ -66,11 +67,11 @@ export class OpenSessions {
   }
 
   /**
-   * Closes a session and removes what the store has of it, as `forget`. Without effect where that has happened before: its id may be another session's
-   * since. Until this has ended, the id is taken.
+   * Closes a session and removes it from the store, as `forget` does. No effect if that has happened before: another session may have its id since.
+   * Until this ends, the id is taken.
    *
-   * @param options.endsWithin whether what is open in sessions that its calls have begun is ended
-   * @throws ToolError as `Store.remove`; `resource_busy` where another session of this runtime has the id. By rejecting
+   * @param options.endsWithin whether to end the open calls in sessions that its calls began
+   * @throws ToolError as `Store.remove`; `resource_busy` if another session of this runtime has the id; as a rejection
    * @internal
    */
   async forgetOnce(session: RuntimeSession, { endsWithin }: { readonly endsWithin: boolean }): Promise<void> {
@@ -89,7 +90,7 @@ export class OpenSessions {
     });
   }
 
-  /** False where the store never had the session, because it has another one of this id, which stays. */
+  /** False if the store never had the session because it has another one with this id, which is kept. */
   async #closeOwn(session: RuntimeSession): Promise<boolean> {
     try {
       await session.close();
@@ -102,10 +103,10 @@ export class OpenSessions {
   }
 
   /**
-   * To be called before what the store has of a session is used. One that was removed after it was closed, here or by another process, is broken from
-   * then on, with `conflict`.
+   * Call this before using what the store has of a session. If the session was removed after it was closed, here or by another process, it is broken
+   * from now on, with `conflict`.
    *
-   * @throws ToolError as `Store.list`. By rejecting
+   * @throws ToolError as `Store.list`, as a rejection
    * @internal
    */
   async noteRemoval(session: RuntimeSession): Promise<void> {
@@ -113,43 +114,43 @@ export class OpenSessions {
     if (this.#forgotten.has(session) || !(await this.#isKept(session))) session.noteLoss(wasRemoved(session.id));
   }
 
-  /** Whether what the store has under the id of a closed session may be its own: a log begins once, and only becomes longer. */
+  /** Whether the stored session under the id of a closed session may be that session: a log has one start, and only grows. */
   async #isKept(session: RuntimeSession): Promise<boolean> {
     const { id, eventLog, broken, length } = session;
     if (eventLog !== undefined && this.#branches.get(id)?.deref() !== session) return false;
     const [stored] = eventLog === undefined ? [] : ((await this.#options.store?.list({ sessionId: id })) ?? []);
-    if (stored?.sessionId !== id) return true; // there is nothing that could be another's
+    if (stored?.sessionId !== id) return true; // there is nothing that could be another session's
     return stored.createdAt === eventLog?.options.at && (broken !== undefined || stored.length >= length);
   }
 
-  /** Removals of an id come one after the other, and it is free when the last has ended. */
+  /** Serialises the removals of an id, which is free when the last one has ended. */
   async #removeAlone<T>(id: string, remove: () => Promise<T>): Promise<T> {
-    const isInside = (): boolean => this.#byId.get(id)?.turns.isInside === true; // waiting would wait for itself
+    const isInside = (): boolean => this.#byId.get(id)?.turns.isInside === true; // waiting would deadlock
     for (let removing = this.#removing.get(id); removing !== undefined && !isInside(); removing = this.#removing.get(id)) await removing;
-    const around = this.#removing.get(id); // only where a call of the session asks while it is removed
+    const around = this.#removing.get(id); // only if a call of the session requests this while the session is being removed
     const removing = remove();
-    // The caller of each gets its error.
+    // Each caller gets its own error.
     const over = Promise.allSettled([removing, around]).finally(() => {
       if (this.#removing.get(id) === over) this.#removing.delete(id);
     });
     this.#removing.set(id, over);
-    if (around === undefined) await over; // the id is free when this has ended
+    if (around === undefined) await over; // the id is free when this resolves
     return removing;
   }
 
   async #forget(id: string): Promise<boolean> {
     if (this.#resuming.has(id)) await this.#giveUp(id);
-    const holder = this.#resuming.has(id) ? undefined : this.#byId.get(id); // one that is being closed is waited for as well
+    const holder = this.#resuming.has(id) ? undefined : this.#byId.get(id); // a session that is being closed is awaited as well
     const session = holder?.isEphemeral === true ? undefined : holder;
     if (session !== undefined) {
       const branchId = await this.#branchOf(session);
       if (branchId !== undefined) throw hasBranch(session, branchId); // before calls are cancelled for nothing
-      session.markClosed(); // before, so that no call begins behind those that are cancelled
+      session.markClosed(); // first, so that no call begins after the cancellation
       if (!session.turns.isInside) endCalls(session, this.#options.parts.running, "the session was removed");
       await session.close();
     }
     const { store, parts } = this.#options;
-    // The call that asks may still use the session that it has begun.
+    // The requesting call may still use the session that it began.
     const isInside = session?.turns.isInside === true;
     let wasThere = session !== undefined;
     if (store !== undefined)
@@ -168,7 +169,7 @@ export class OpenSessions {
     return branchOf(store, session.id);
   }
 
-  /** Closes the sessions that calls of a session have begun and that are open here: their handlers may not have done so when they were cancelled. */
+  /** Closes the open sessions that calls of a session began: their handlers may not have closed them when they were cancelled. */
   async #endWithin(id: string): Promise<void> {
     const end = async (inner: RuntimeSession): Promise<void> => {
       inner.markClosed();
@@ -180,7 +181,7 @@ export class OpenSessions {
     for (const ended of await Promise.allSettled(within.map(end))) if (ended.status === "rejected") throw ended.reason;
   }
 
-  /** Gives the sessions that calls of a branch have begun, and left open, to the session that these calls are part of now. @internal */
+  /** Moves the sessions that a branch's calls left open to the session that these calls belong to now. @internal */
   moveWithin(branch: RuntimeSession, parent: RuntimeSession): void {
     for (const session of this.#within.of(branch.id)) {
       this.#within.delete(branch.id, session);
@@ -189,7 +190,7 @@ export class OpenSessions {
     }
   }
 
-  /** Ends a resume whose session is being removed. A call of it that asks for that does not wait for its own end. */
+  /** Aborts a resume whose session is being removed. If a call of the session requests the removal, its end is not awaited. */
   async #giveUp(id: string): Promise<void> {
     const isInside = this.#byId.get(id)?.turns.isInside === true;
     const left = this.#leave(id, removedMeanwhile);
@@ -199,25 +200,25 @@ export class OpenSessions {
       await this.#byId
         .get(one)
         ?.close()
-        .catch(() => {}); // what it could not write goes as well
+        .catch(() => {}); // events that could not be written are removed anyway
     for (const one of left) this.#options.parts.jobs.forget(one);
   }
 
-  /** The ids of the sessions that are being resumed, the oldest resume first, without those that belong to a call. */
+  /** The ids of the sessions that are being resumed, the oldest resume first, without those that a call resumes. */
   get resuming(): readonly string[] {
     return this.#resumingWithin.of(undefined);
   }
 
   /**
-   * Closes a session that a store keeps, and leaves its background jobs to the process that resumes it: nothing is recorded of them from now on,
-   * and their handlers are cancelled. There, one that was not started is started, and one that was is treated as after a crash: it is run again
-   * where it may be repeated. So is every call under way, whose caller gets `conflict`: `Runtime.underWay` says of which calls nothing is lost. A question of theirs
-   * stays open, and is asked again there. Sessions that these calls have begun by `sessionWithin` are closed with it.
+   * Closes a stored session and leaves its background jobs to the process that resumes it: nothing more of them is recorded here, and their handlers
+   * are cancelled. That process starts the jobs that were not started, and treats started ones as after a crash: they are run again if they may be
+   * repeated. The same applies to every call in flight, whose caller gets `conflict`; `Runtime.underWay` lists the calls for which nothing is lost.
+   * Their questions stay open, and are asked again there. Sessions that these calls began by `sessionWithin` are closed with it.
    *
-   * Of a session that is being resumed, the calls that continue are left in the same way, and its `resume` rejects with `conflict`. Resolves to
-   * whether it was open here, or being resumed.
+   * If the session is being resumed, its continuing calls are left in the same way, and its `resume` rejects with `conflict`. Resolves to whether it
+   * was open here, or being resumed.
    *
-   * @throws ToolError `store_failed` where what was recorded cannot be written; `conflict` where another process has it already. By rejecting
+   * @throws ToolError `store_failed` if recorded events cannot be written; `conflict` if another process has claimed it already; as a rejection
    */
   async handOver(id: string): Promise<boolean> {
     const resuming = this.#resuming.get(id);
@@ -230,17 +231,17 @@ export class OpenSessions {
     }
     const left = this.#leave(id, handedOver);
     const ends = await Promise.allSettled(left.map((one) => this.#endLeft(one)));
-    for (const one of left) this.#options.parts.jobs.forget(one); // what is known here of its jobs is no longer true
+    for (const one of left) this.#options.parts.jobs.forget(one); // what is known of its jobs here is outdated
     for (const end of ends) if (end.status === "rejected") throw end.reason;
     return true;
   }
 
-  /** The sessions that calls of a session have begun. */
+  /** The open sessions that calls of a session began. */
   #heldWithin(id: string): readonly RuntimeSession[] {
     return this.#within.of(id).filter((session) => this.#byId.get(session.id) === session);
   }
 
-  /** Closes a session that was left, or waits for the end of its resume: its id is free then. */
+  /** Closes a session that was left, or waits for the end of its resume; its id is then free. */
   async #endLeft(id: string): Promise<void> {
     const resuming = this.#resuming.get(id);
     await this.#byId.get(id)?.close();
@@ -248,10 +249,11 @@ export class OpenSessions {
   }
 
   /**
-   * Resolves when an earlier owner of the id, such as an earlier attempt of a call, has closed its session or has given up its resume, and when a removal is over.
+   * Resolves when an earlier owner of the id, such as an earlier attempt of a call, has closed its session or aborted its resume, and when a removal
+   * has ended.
    *
-   * @param refusal why the caller cannot have the id any more; asked when the wait is over
-   * @throws ToolError that. By rejecting
+   * @param refusal returns why the caller can no longer have the id, if so; called after the wait
+   * @throws ToolError the refusal, as a rejection
    * @internal
    */
   async whenLeft(id: string, refusal: () => ToolError | undefined): Promise<void> {
@@ -274,19 +276,19 @@ export class OpenSessions {
     for (let resuming = this.#resuming.get(id); resuming !== undefined; resuming = this.#resuming.get(id)) await resuming.whenOver;
   }
 
-  /** Refuses every further call. @internal */
+  /** Closes all sessions to further calls. @internal */
   refuseAll(): void {
     for (const session of this.#byId.values()) session.markClosed();
   }
 
-  /** Gives up every resume that is under way, as `handOver` does: the runtime is closed. @internal */
+  /** Aborts every resume in progress, as `handOver` does, because the runtime is being closed. @internal */
   leaveResumes(): void {
     for (const id of this.#resuming.keys()) this.#leave(id, resumeEnded);
   }
 
   /**
-   * From now on nothing more is recorded of the session, nor of those that its calls have begun, and their calls are cancelled, also those of a batch
-   * that have not begun. Returns the ids of all these sessions, its own first.
+   * Stops recording events of the session and of those that its calls began, and cancels their calls, including those of a batch that have not begun.
+   * Returns the ids of all these sessions, its own first.
    */
   #leave(id: string, reason: (id: string) => ToolError): readonly string[] {
     const resuming = this.#resuming.get(id);
@@ -302,12 +304,12 @@ export class OpenSessions {
     return left;
   }
 
-  /** Every session that has the id, also while it is being closed. @internal */
+  /** The session that has the id, even while it is being closed. @internal */
   holderOf(id: string): RuntimeSession | undefined {
     return this.#byId.get(id);
   }
 
-  /** Every session, also those that are being closed. @internal */
+  /** All sessions, including those that are being closed. @internal */
   all(): Iterable<RuntimeSession> {
     return this.#byId.values();
   }
@@ -322,17 +324,20 @@ export class OpenSessions {
     else this.#branches.delete(id);
   }
 
-  /** Called with each session that is not open any more. @internal */
+  /** Called with each session that is no longer open. @internal */
   whenRemoved: ((session: RuntimeSession) => void) | undefined;
 
-  /** Frees its id, unless another session has taken that since. @internal */
+  /** Frees its id, unless another session has it since. @internal */
   remove(session: RuntimeSession): void {
     if (this.#byId.get(session.id) === session) this.#byId.delete(session.id);
     if (session.parentCall !== undefined) this.#within.delete(session.parentCall.sessionId, session);
     this.whenRemoved?.(session);
   }
 
-  /** Keeps an id for a session that is being resumed, until that is over. @param call that resumes it @throws ToolError as `checkFree` @internal */
+  /**
+   * Reserves an id for a session that is being resumed, until the resume has ended. @param call the call that resumes it @throws ToolError as
+   * `checkFree` @internal
+   */
   reserve(id: string, call: ResumingCall): Resuming {
     this.checkFree(id);
     const resuming = new Resuming(call, () => {
@@ -344,14 +349,14 @@ export class OpenSessions {
     return resuming;
   }
 
-  /** The first of these ids that no session has. @internal */
+  /** The first of these ids that is not in use. @internal */
   unusedId(next: () => string): string {
     let id = next();
     while (this.#byId.has(id)) id = next();
     return id;
   }
 
-  /** @throws ToolError `duplicate`; `resource_busy` while it is being removed @internal */
+  /** @throws ToolError `duplicate`; `resource_busy` while the session is being removed @internal */
   checkFree(id: string): void {
     if (this.#removing.has(id)) throw beingRemoved(id);
     if (!this.#byId.has(id) && !this.#resuming.has(id)) return;

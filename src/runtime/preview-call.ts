@@ -1,4 +1,4 @@
-/** Simulates a call that a person is asked about, and says what it would change. */
+/** Simulates a call that needs approval, to show what it would change. */
 import type { ApprovalPreview, PreviewedChange, PreviewedEffects } from "../core/approval-preview.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
@@ -12,21 +12,21 @@ import type { SessionDiff } from "../session/session-diff.ts";
 import { simulationParts } from "./simulation-parts.ts";
 import { partsOf, RuntimeSession, type SessionHost } from "./runtime-session.ts";
 
-/** Longest time of a simulation that a person waits for. */
+/** Longest time that a simulation may take while a person waits, in milliseconds. */
 const PREVIEW_MS = 5_000;
-/** Most bytes of a preview as JSON. */
+/** Maximum size of a preview as JSON. */
 const PREVIEW_BYTES = 64 * 1024;
 const MAX_CALLS = 200;
-/** An example is made up of the output schema: it says nothing of what the call would do. */
+/** The source whose answers are not shown: an example is made from the output schema, and says nothing about what the call would do. */
 const EXAMPLE: EngineSource = "example";
 
-/** Where previews are made. */
+/** Creates the sessions for previews. */
 export interface PreviewHost extends SessionHost {
-  /** A session that only gives simulations something to be a branch of. */
+  /** A session whose only purpose is to be the parent of simulations. */
   ephemeral(): RuntimeSession;
 }
 
-/** Never rejects: says why there is no preview. */
+/** Never rejects: resolves to the reason if there is no preview. */
 export async function simulateCall(run: AdmittedCall, host: PreviewHost): Promise<SimulatedCall> {
   const { session } = run.turn;
   const why = whyNot(run);
@@ -53,7 +53,7 @@ function none(reason: string): SimulatedCall {
   return { preview: unavailable(reason), calls: [] };
 }
 
-/** A call that only reads would be made for real, and that is what is asked about. */
+/** Why there is no preview. A simulation would run a call that only reads for real, before it is approved. */
 function whyNot({ effects, toolName, plan }: AdmittedCall): string | undefined {
   const onlyReads = plan.tool.composite !== true && !effects.undeclared && effects.writes.length === 0;
   return onlyReads ? `${toolName} only reads, so it changes nothing; a simulation would make the call` : undefined;
@@ -83,7 +83,7 @@ async function simulate(run: AdmittedCall, parent: RuntimeSession, { host, signa
   }
 }
 
-/** A branch of the session as it is now, in the middle of its turn, which the session itself does not know of. */
+/** A branch of the session in the middle of its turn, which the session itself does not know about. */
 function branchNow({ turn }: AdmittedCall, parent: RuntimeSession, host: SessionHost): RuntimeSession {
   const parts = partsOf(parent);
   const { head, length, stateMap: state } = parent;
@@ -96,7 +96,7 @@ function branchNow({ turn }: AdmittedCall, parent: RuntimeSession, host: Session
       head: { ...head, log: head.log.branch(length), length, state },
       parent,
       simulation,
-      // Nothing is asked about, and no model is: calls that need a yes of their own end `approval_required`, and sessions are not begun.
+      // A preview asks neither a person nor a model: calls that need their own approval end with `approval_required`, and no sessions are begun.
       parts: { ...simulationParts(parts, id, simulation), asksNobody: true, beginWithin: () => Promise.reject(startsAgent()) },
       ports: parts.ports,
       recorded: true,
@@ -124,7 +124,10 @@ function effectsOf({ state, calls, pretended }: SessionDiff, result: ToolResult)
   };
 }
 
-/** Without its longest parts where it would be too large: values first, then the answer, then calls and steps. */
+/**
+ * Shortens a preview that is too large, step by step: first without values, then with a shorter answer, then without patches and inputs, then with
+ * fewer entries.
+ */
 function fitted(preview: ApprovalPreview & { readonly available: true }): ApprovalPreview {
   if (bytesOf(preview) <= PREVIEW_BYTES) return preview;
   const short = { ...preview, state: preview.state.map(withoutValues), isCut: true as const };

@@ -1,4 +1,4 @@
-/** A session that takes in what comes from outside: the messages of people and programs, and those that triggers send. */
+/** A session that receives messages from outside: from people, programs and triggers. */
 import { checkText, checkArgument } from "../core/check-argument.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { SessionMessage } from "../core/message.ts";
@@ -26,11 +26,11 @@ import { whenStored } from "./when-stored.ts";
 import { ToolError } from "../core/error.ts";
 
 export interface ReceivingSessionOptions extends SessionOptions {
-  /** The messages that it had received for later when it was resumed. @default none */
+  /** The messages in its inbox when it was resumed. @default none */
   readonly inbox?: Inbox;
 }
 
-/** It records messages between two turns, or in the turn whose handler adds them; what is received for later, whatever runs. */
+/** Records added messages between two turns, or in the turn whose handler adds them; records received messages at any time. */
 export abstract class ReceivingSession extends Session {
   #inbox: Inbox | undefined;
   #readiness: Readiness | undefined;
@@ -40,13 +40,15 @@ export abstract class ReceivingSession extends Session {
     this.#inbox = options.inbox;
   }
 
-  /** Clock, log, ids and randomness of what is recorded in it. */
+  /** The clock, log, ids and randomness for its records. */
   abstract get ports(): Ports;
 
-  /** The traces of its runtime, where it makes such. */
+  /** The tracing of its runtime, if any. */
   abstract get tracing(): Tracing | undefined;
 
-  /** Adds what a person or a program said. Resolves when it is durable. @throws ToolError `invalid_argument` for what is not a message. By rejecting */
+  /**
+   * Adds a message of a person or a program. Resolves when it is durable. @throws ToolError `invalid_argument` for an invalid message, as a rejection
+   */
   async addMessage(message: SessionMessage, options: SentBy = {}): Promise<void> {
     checkSentBy(options, "addMessage()");
     const read = readMessage(message);
@@ -61,39 +63,43 @@ export abstract class ReceivingSession extends Session {
   }
 
   /**
-   * Receives a message for an agent's next request. Resolves when it is durable; a tick that was taken before changes nothing.
-   * @throws ToolError `invalid_argument` for what is not a message, and once the session is closed; `not_found` for a trigger that was removed; `store_failed`. By rejecting
+   * Receives a message for an agent's next request. Resolves when it is durable; a trigger's tick that was received before has no effect.
+   * @throws ToolError `invalid_argument` for an invalid message, and once the session is closed; `not_found` for a trigger that was removed;
+   * `store_failed`; as a rejection
    */
   async receive(message: SessionMessage, options: ReceiveOptions = {}): Promise<void> {
     await this.#record(receiving(message, options, () => spanOf(this.tracing?.headersOf())));
   }
 
-  /** The triggers that it keeps, in the order they were added. Those of the session it is a branch of stay with that one. */
+  /** The triggers of the session, in the order in which they were added. Those of the session it branched from stay with that one. */
   get triggers(): readonly StoredTrigger[] {
     return this.#inbox?.triggers ?? [];
   }
 
-  /** One of them. */
+  /** One trigger, by its id. */
   trigger(id: string): StoredTrigger | undefined {
     return this.#inbox?.trigger(id);
   }
 
-  /** Keeps a trigger, which an agent of this session runs. Resolves when it is durable. @throws ToolError `duplicate`, `invalid_argument`, and as `receive`. By rejecting */
+  /**
+   * Adds a trigger, which an agent of this session runs. Resolves when it is durable. @throws ToolError `duplicate`, `invalid_argument`, and as
+   * `receive`, as a rejection
+   */
   async addTrigger(trigger: NewTrigger): Promise<void> {
     await this.#record(addingTrigger(trigger));
   }
 
   /**
-   * Keeps a trigger as `addTrigger` does. Where there is one with its id, it takes its place, and is paused where that one is. Resolves when it is
-   * durable, which happens as a whole. @throws ToolError as `addTrigger`, without `duplicate`. By rejecting
+   * Adds a trigger as `addTrigger` does, or replaces the one with its id, which stays paused if it was. Resolves when it is durable; the replacement
+   * is atomic. @throws ToolError as `addTrigger`, without `duplicate`, as a rejection
    */
   async replaceTrigger(trigger: NewTrigger): Promise<void> {
     await this.#record(replacingTrigger(trigger));
   }
 
   /**
-   * Pauses a trigger, of which no message is received then, or resumes it. Resolves when that is durable, to whether something changed.
-   * @throws ToolError `invalid_argument` for a `lastTick` that is not a time; as `receive`. By rejecting
+   * Pauses a trigger, so that no messages of it are received, or resumes it. Resolves when that is durable, to whether something changed.
+   * @throws ToolError `invalid_argument` if `lastTick` is not a time; as `receive`; as a rejection
    */
   async setTriggerPaused(id: string, paused: boolean, options: PauseOptions = {}): Promise<boolean> {
     checkText(id, "setTriggerPaused(id, paused)", "the id of a trigger");
@@ -101,7 +107,7 @@ export abstract class ReceivingSession extends Session {
     return this.#record(pausing(id, paused, options));
   }
 
-  /** Removes a trigger for good: no message of it is received from now on. Resolves when that is durable, to whether there was one. */
+  /** Removes a trigger for good: none of its messages are received any more. Resolves when that is durable, to whether the trigger existed. */
   removeTrigger(id: string): Promise<boolean> {
     return this.#record(removingTrigger(id));
   }
@@ -111,12 +117,12 @@ export abstract class ReceivingSession extends Session {
     return (this.#inbox ??= new Inbox());
   }
 
-  /** The received messages that the conversation does not have yet, in the order they came. To use one, add its message. */
+  /** The received messages that are not in the conversation yet, in order of arrival. To use one, add its message. */
   get inbox(): readonly InboxEntry[] {
     return this.#inbox?.entries ?? [];
   }
 
-  /** Records what comes from outside, whatever runs; `make` is called when the session can take it. Resolves when it is durable. */
+  /** Records events from outside, regardless of running turns; `make` is called when the session can record them. Resolves when they are durable. */
   async #record(make: MakeEvents): Promise<boolean> {
     if (this.ready !== undefined) await this.ready;
     const refusal = this.closed ? closedSession(this) : this.broken;
@@ -134,24 +140,24 @@ export abstract class ReceivingSession extends Session {
     for (const event of events) if (isInboxEvent(event) && event.sessionId === this.id) this.received.notice(event);
   }
 
-  /** Resolves when its log can be written to, and rejects when it cannot; undefined when there is nothing to wait for. */
+  /** Resolves when its log can be written to, and rejects if it cannot; undefined if there is nothing to wait for. */
   get ready(): Promise<void> | undefined {
     return this.#readiness?.whenReady;
   }
 
-  /** Holds its calls back until this resolves; when it rejects, so do they. @internal */
+  /** Holds back its calls until this resolves; if it rejects, so do they. @internal */
   waitFor(begin: () => Promise<void>): void {
     (this.#readiness ??= new Readiness()).waitFor(begin);
   }
 }
 
-/** Waits for a store that takes a session in. */
+/** Waits until the store has accepted a session. */
 class Readiness {
   #ready: Promise<void> | undefined;
-  /** Tries again what was waited for: the store could not be used then. */
+  /** Repeats the wait after a failure of the store. */
   #tryAgain: (() => Promise<void>) | undefined;
 
-  /** Undefined when there is nothing to wait for. A store that could not be used is tried again whenever this is asked for. */
+  /** Undefined if there is nothing to wait for. After a failure of the store, each read of this property tries again. */
   get whenReady(): Promise<void> | undefined {
     const tryAgain = this.#tryAgain;
     if (tryAgain !== undefined) this.waitFor(tryAgain);
@@ -165,7 +171,7 @@ class Readiness {
     ready.then(
       () => (this.#ready = undefined),
       (thrown: unknown) => {
-        // Callers get the error. A session that another process has, or that is damaged, stays so.
+        // Callers get the error. A claim by another process, or damage, is permanent and not tried again.
         if (ToolError.fromUnknown(thrown, "store_failed").code === "store_failed") this.#tryAgain = begin;
       },
     );

@@ -5,12 +5,12 @@ import type { OpenSessions } from "./open-sessions.ts";
 import { RuntimeSession } from "./runtime-session.ts";
 import { noteTakenOver } from "./session-errors.ts";
 
-/** The events of a session from a position on, the oldest first; read page by page where a store keeps them. */
+/** The events of a session from a position on, the oldest first; read page by page if they are stored. */
 export async function* recordedEvents(session: RuntimeSession, from: number = 0): AsyncGenerator<SessionEvent> {
   const { eventLog } = session;
   if (eventLog === undefined || session.broken !== undefined) {
     const { parent, firstKept } = session;
-    // Events that a simulation shares with its session and that are not in memory any more are in that session's store.
+    // Events that a simulation shares with its session and that are no longer in memory are read from that session's store.
     if (eventLog === undefined && from < firstKept && parent instanceof RuntimeSession)
       yield* take(recordedEvents(parent, from), firstKept - from);
     yield* session.log.slice(Math.max(0, from - firstKept));
@@ -20,13 +20,13 @@ export async function* recordedEvents(session: RuntimeSession, from: number = 0)
 }
 
 /**
- * The same, waiting until the store has them at their places: what is read there before may be what another process wrote that has taken
- * the session over.
+ * Like `recordedEvents`, but waits until the store has all of them: before that, their positions may hold events of another process that has taken
+ * over the session.
  *
- * @throws ToolError why they are lost: to another process, or where memory has not all of them
+ * @throws ToolError why they are lost: another process has the session, or memory does not have all of them
  */
 export async function* ownEvents(session: RuntimeSession, from: number): AsyncGenerator<SessionEvent> {
-  await session.eventLog?.whenDurable()?.catch(() => {}); // what cannot be written now is in memory
+  await session.eventLog?.whenDurable()?.catch(() => {}); // events that cannot be written now are in memory
   const { broken, firstKept } = session;
   if (broken !== undefined && (firstKept > from || broken.code === "conflict")) throw broken;
   let position = from;
@@ -36,10 +36,10 @@ export async function* ownEvents(session: RuntimeSession, from: number): AsyncGe
   }
 }
 
-/** A tool's answer, in full. */
+/** The whole answer of a tool. */
 type WholeAnswer = Pick<SessionEvent & { readonly type: "output-keep" }, "output" | "content">;
 
-/** The whole answer of a call whose result was cut, from the log of its session; undefined when nothing has it. */
+/** The whole answer of a call whose result was truncated, from the log of its session; undefined if it was not kept. */
 export async function findOutput(
   open: OpenSessions,
   { sessionId, callId }: { readonly sessionId: string; readonly callId: string },

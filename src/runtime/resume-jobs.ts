@@ -1,20 +1,23 @@
-/** The background jobs that a crash left behind, and the calls made in them: which are not run again, and which are run before their job. */
+/** Decides which background jobs and nested calls are run again after a crash, and which nested calls run before their job. */
 import { ToolError } from "../core/error.ts";
 import { outcomeUnknown } from "../call/admit/reconcile-call.ts";
 import type { OpenCall } from "./open-call.ts";
 import { addTo } from "../core/base/add-to.ts";
 
-/** A job that was running so many times when its process ended, and not waiting for an answer, is not run again: it may well be what ends them. */
+/**
+ * Number of starts, each ended by a crash while the job did not only wait for an answer, after which a job is not run again: it is probably the
+ * cause.
+ */
 const MAX_STARTS = 3;
 
 interface JobFates {
-  /** The reasons of jobs that were cancelled meanwhile, by the id of their calls. */
+  /** Why jobs were cancelled meanwhile, by the id of their calls. */
   readonly cancelled: ReadonlyMap<string, string>;
   /** Whether calls are run again at all. */
   readonly runsAgain: boolean;
 }
 
-/** Why jobs are not run again, nor the calls that were made in them, by the id of the call. */
+/** The errors of jobs, and of their nested calls, that are not run again, by the id of the call. */
 export function endsOfJobs(open: readonly OpenCall[], { cancelled, runsAgain }: JobFates): ReadonlyMap<string, ToolError> {
   const ends = new Map<string, ToolError>();
   const reasons = new Map<string, string>();
@@ -31,7 +34,7 @@ export function endsOfJobs(open: readonly OpenCall[], { cancelled, runsAgain }: 
   return ends;
 }
 
-/** By the id of a job, the calls that were made in it and are run before it is; those that are not run again are taken up with all others. */
+/** The nested calls of each job that run before it, by the id of the job; nested calls that are not run again are resumed with all others. */
 export function callsInJobs(open: readonly OpenCall[], ends: ReadonlyMap<string, ToolError>): ReadonlyMap<string, readonly OpenCall[]> {
   const jobs = jobsAround(open);
   const calls = new Map<string, OpenCall[]>();
@@ -43,7 +46,7 @@ export function callsInJobs(open: readonly OpenCall[], ends: ReadonlyMap<string,
   return calls;
 }
 
-/** By the id of a call, the nearest job that it was made in. */
+/** The nearest job that each call is nested in, by the id of the call. */
 function jobsAround(open: readonly OpenCall[]): ReadonlyMap<string, OpenCall> {
   const jobs = new Map<string, OpenCall>();
   const byId = new Map(open.map((call) => [call.callId, call]));
@@ -69,7 +72,7 @@ function madeInParked({ call, intent }: OpenCall): ToolError {
   });
 }
 
-/** The end of a job that was cancelled while no process ran it, and of the calls made in it. */
+/** The error of a job that was cancelled while no process ran it, and of its nested calls. */
 export function cancelledJob({ call, job }: OpenCall, reason: string): ToolError {
   return new ToolError("cancelled", `${job?.toolName ?? call.name} was cancelled: ${reason}`, {
     outcome: job?.starts === 0 ? "not_started" : "unknown",
