@@ -1,5 +1,6 @@
 /** Ends what a crash interrupted: each call that had begun gets its one result. */
 import type { EnclosingCall } from "../core/approval-store.ts";
+/** Resumes the calls of a session that a crash interrupted: each open call gets its one result. */
 import type { Ask } from "../core/ask.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { ToolCall } from "../core/call.ts";
@@ -33,15 +34,16 @@ import type { RunningTurn } from "../session/turn-queue.ts";
 /** How a stored session is resumed. */
 export interface ResumeOptions {
   /**
-   * How calls that had begun and not ended are treated. `run`: those that may be run again, or were never started, are run, answered by
-   * the sources that their caller or a rule of `answers` named when they began, else as the rules are now; of the others the tool's `reconcile` is asked. `settle`: none is run, each ends with what is known of it. @default "run"
+   * How open calls are treated. `run`: calls that may be repeated, or were never started, are run; they are answered by the sources that their caller
+   * or a rule of `answers` named when they began, else by the current rules. For other calls the tool's `reconcile` is called. `settle`: no call is
+   * run, and each ends with what is known of it. @default "run"
    */
   readonly interrupted?: "run" | "settle";
-  /** Begin the session when the store has none of this id. @default false */
+  /** Begin the session if the store has none with this id. @default false */
   readonly create?: boolean;
-  /** Take the session from the process that has it open, which can write no more. @default false */
+  /** Take the session from the process that has it open, which can then write no more. @default false */
   readonly takeOver?: boolean;
-  /** Answers the questions of calls that are run again. @default what the runtime was given */
+  /** Answers the questions of calls that are run again. @default the runtime's `ask` */
   readonly ask?: Ask;
   /** The value of `context.data` for handlers. */
   readonly data?: Readonly<Record<string, unknown>>;
@@ -51,7 +53,7 @@ export interface ResumeOptions {
   readonly workingFolder?: string;
   /** As in `SessionStart`. */
   readonly environment?: SessionStart["environment"];
-  /** Which tools those calls may still be of; as in `ExecuteOptions`. @default all */
+  /** Which tools those calls may still use; as in `ExecuteOptions`. @default all */
   readonly allow?: VisibilityRules;
 }
 
@@ -67,7 +69,7 @@ const OPTIONS: OptionNames<ResumeOptions> = {
   environment: true,
 };
 
-/** @throws ToolError `invalid_argument` for an option that is none */
+/** @throws ToolError `invalid_argument` for an unknown or invalid option */
 export function checkResumeOptions(options: ResumeOptions): void {
   checkKnownKeys(options, OPTIONS, "resume()");
   const { interrupted } = options;
@@ -79,25 +81,25 @@ export function checkResumeOptions(options: ResumeOptions): void {
 /** How calls are resumed. */
 export interface ResumeParts extends ResumeOptions {
   readonly callOptions: CallOptions;
-  /** The reasons of background jobs that were cancelled meanwhile, by the id of their calls. */
+  /** Why background jobs were cancelled meanwhile, by the id of their calls. */
   readonly cancelled: ReadonlyMap<string, string>;
-  /** Called with each call when it has its result. */
+  /** Called for each call when it has its result. */
   readonly ended: (call: CallRun) => void;
 }
 
 interface TakeUpParts extends ResumeParts {
-  /** Why calls are not run again, by their ids. */
+  /** Errors of calls that are not run again, by their ids. */
   readonly ends: ReadonlyMap<string, ToolError>;
   /** The calls that one was made in. */
   readonly within: (call: OpenCall) => readonly EnclosingCall[];
 }
 
 interface TakeUpOptions extends TakeUpParts {
-  /** Makes the changes of state again that the call made. */
+  /** Repeats the state changes that the call made. */
   repeatChanges(): void;
 }
 
-/** @throws ToolError `store_failed` or `conflict` when the results could not be made durable; by rejecting */
+/** @throws ToolError `store_failed` or `conflict` if the results could not be made durable, as a rejection */
 export async function resumeSession(
   session: RuntimeSession,
   { open, openChanges, openRounds }: Pick<SessionFold, "open" | "openChanges" | "openRounds">,
@@ -108,7 +110,8 @@ export async function resumeSession(
   const ends = endsOfJobs(open, { cancelled: options.cancelled, runsAgain });
   const inJobs = runsAgain ? callsInJobs(open, ends) : new Map<string, readonly OpenCall[]>();
   const ofJobs = new Set([...inJobs.values()].flat());
-  // A call that did not end has changed nothing: if it is run again, it finds what it found the first time. Nor has one that no model saw.
+  // Open calls, and calls that no model saw, have changed nothing: their changes are undone, so that a call that is run again finds the same state as
+  // before.
   const changes = Map.groupBy(openChanges, (change) => change.callId);
   const taking = new TakingUp(session, changes, { ...options, ends, within: enclosingCalls(session, open) });
   const stop = session.ports.clock.timer(() => sayThatItAwaits(session), SAY_AFTER_MS, { background: true });
@@ -120,10 +123,10 @@ export async function resumeSession(
         open.filter((call) => !ofJobs.has(call)),
       );
       for (const calls of groups) {
-        if (session.broken !== undefined) return; // the others are left as well
+        if (session.broken !== undefined) return; // the remaining calls are left too
         const runs = taking.begin(calls, running);
         for (const run of runs) if (run.resumed !== undefined) run.resumed.calls = taking.inJob(run, inJobs.get(run.callId));
-        await resumeCalls(runs); // of those that continued in the background, their placeholders
+        await resumeCalls(runs); // resolves to placeholders for background jobs
         for (const { result, resumed } of runs) if (result !== undefined) await resumed?.calls?.end(`${result.name} has ended`);
       }
       for (const round of openRounds) voidRound(session, round);
@@ -137,7 +140,7 @@ export async function resumeSession(
 
 const SAY_AFTER_MS = 1_000;
 
-/** A program that begins to listen only afterwards would wait for an answer that cannot come. */
+/** Warns that `resume` waits for approval: a program that listens only after it would wait forever. */
 function sayThatItAwaits({ awaitingApproval, id, ports: { log } }: RuntimeSession): void {
   if (awaitingApproval === 0) return;
   log.warn(
@@ -162,7 +165,7 @@ class TakingUp {
     const turnId = calls[0]?.turnId ?? "";
     const turn = new Turn(session, session.ports.ids, { id: turnId, startsAt: startOf(session, turnId), madeIn: job });
     turn.running = running;
-    if (running !== undefined) running.held = turn; // what handlers call joins it
+    if (running !== undefined) running.held = turn; // nested calls join it
     enterAgain(session, turn, calls[0]?.callId ?? "");
     return calls.map((call) =>
       takeUp(session, turn, call, {
@@ -172,7 +175,7 @@ class TakingUp {
     );
   }
 
-  /** The calls that were made in a job, one turn after the other, beside all turns of the session. */
+  /** The nested calls of a job, one turn after the other, outside the turns of the session. */
   inJob(job: CallRun, calls: readonly OpenCall[] | undefined): EarlierCalls | undefined {
     if (calls === undefined) return undefined;
     let reason: string | undefined;
@@ -202,9 +205,9 @@ class TakingUp {
 }
 
 /**
- * The once-per-turn rule after a crash: notes the uses of such tools in the turn of a call without a result, and in all that was made in it.
- * Calls that were not started, or were taken back, do not count. A tool that ends the turn needs nothing here: calls after it were skipped as
- * they came.
+ * Restores the once-per-turn rule after a crash: notes the uses of such tools in the outermost turn of a call without a result, with all nested
+ * calls. Calls that were not started, or were taken back, do not count. A tool that ends the turn needs no note: calls after it were skipped when
+ * they arrived.
  */
 function enterAgain(session: RuntimeSession, turn: Turn, callId: string): void {
   const { log } = session.head;
@@ -219,14 +222,14 @@ function enterAgain(session: RuntimeSession, turn: Turn, callId: string): void {
   }
 }
 
-/** By the id of a call, the turn of the outermost call that it was made in. */
+/** The turn of the outermost call around each call, by the id of the call. */
 function outermostTurns(events: readonly SessionEvent[]): ReadonlyMap<string, string> {
   const turns = new Map<string, string>();
   for (const event of events) if (event.type === "call-start") turns.set(event.callId, turns.get(event.parentCallId ?? "") ?? event.turnId);
   return turns;
 }
 
-/** A message of a model that a crash cut off was never said. */
+/** Voids a message of a model that a crash cut off. */
 function voidRound(session: RuntimeSession, { turnId, callIds }: OpenRound): void {
   session.recordAndTell({
     type: "round-end",
@@ -241,7 +244,7 @@ function voidRound(session: RuntimeSession, { turnId, callIds }: OpenRound): voi
   });
 }
 
-/** Where a turn began, or its round: its calls see again what they saw the first time. */
+/** The position where a turn, or its latest round, began: its calls see the same history as the first time. */
 function startOf(session: RuntimeSession, turnId: string): number {
   const { log, firstKept } = session;
   const rounds = log.findLastIndex((event) => event.type === "round-end" && event.turnId === turnId);
@@ -249,7 +252,10 @@ function startOf(session: RuntimeSession, turnId: string): number {
   return firstKept + Math.max(first, rounds + 1);
 }
 
-/** The calls of a turn together, then composite ones, the innermost first: run again, each asks for the results of the calls that it made. */
+/**
+ * The order in which calls are resumed: the calls of each turn together, then composite calls, the innermost first, because each of them requests the
+ * results of its nested calls.
+ */
 function inOrder({ registry }: RuntimeSession, open: readonly OpenCall[]): readonly (readonly OpenCall[])[] {
   const isComposite = ({ call }: OpenCall): boolean => registry.overloads(call.name).some(({ tool }) => tool.composite === true);
   const ofTurns = Map.groupBy(
@@ -265,12 +271,12 @@ function inOrder({ registry }: RuntimeSession, open: readonly OpenCall[]): reado
   ];
 }
 
-/** The data of the one that resumes the session, with the principal that the call was made for. */
+/** The data given to `resume`, with the principal for which the call was made. */
 function dataOf({ principal: id }: OpenCall, data: ResumeParts["data"]): ResumeParts["data"] {
   return id === undefined || (data !== undefined && principalIdOf(data) === id) ? data : { ...data, principal: { id } };
 }
 
-/** The rules that it was made with, and those of the one that resumes the session. */
+/** The rules with which the call was made, combined with those given to `resume`. */
 function visibilityIn({ allow }: OpenCall, rules: VisibilityRules | undefined): Visibility | undefined {
   const own = allow === undefined ? undefined : visibilityOf(allow);
   return rules === undefined ? own : visibilityOf([own, visibilityOf(rules)]);
@@ -307,7 +313,7 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
     repeatChanges: () => options.repeatChanges(),
     ended: () => options.ended(run),
   };
-  if (job !== undefined) run.job = run.parts.jobs.adopt(run, job); // whatever becomes of it now, it ends as a job
+  if (job !== undefined) run.job = run.parts.jobs.adopt(run, job); // however it ends now, it ends as a job
   if (open.sample !== undefined) run.faults = new CallFaults(open.sample);
   if (asksForProvider(session, call)) run.isProviderQuestion = true;
   const ended = open.wasNeverWhole ? undefined : options.ends.get(callId);
@@ -331,12 +337,12 @@ function enclosingCalls({ registry }: RuntimeSession, open: readonly OpenCall[])
   };
 }
 
-/** A question of the model's provider: no other call of such a tool waits, or is run. */
+/** Whether the call is a question of the model's provider: other calls of such a tool neither wait nor run. */
 function asksForProvider({ registry }: RuntimeSession, { name, input }: ToolCall): boolean {
   return readProviderApproval(input) !== undefined && registry.overloads(name).some(({ tool }) => tool.providerExecuted === true);
 }
 
-/** The sources that were to answer it, or why they cannot: what was to be pretended is not done for real after a crash. */
+/** The sources that were to answer the call, or the error if they cannot: a simulated call is not run for real after a crash. */
 function answerersOf(session: RuntimeSession, { name }: ToolCall, answerFrom: readonly AnswerSource[]): readonly Answerer[] | ToolError {
   try {
     return partsOf(session).chains.answerersOf(answerFrom);

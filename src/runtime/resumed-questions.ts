@@ -1,4 +1,4 @@
-/** The questions of a session that is resumed: those of its calls stay open, and can be answered, until the calls ask them again or end. */
+/** The questions of a session that is resumed. Those of its open calls stay open and can be answered, until the calls ask them again or end. */
 import type { CallRun } from "../call/call-run.ts";
 import { describeThrown } from "../core/error.ts";
 import type { Approvals } from "../core/approvals.ts";
@@ -8,7 +8,7 @@ import type { RuntimeSession } from "./runtime-session.ts";
 export class ResumedQuestions {
   readonly #session: RuntimeSession;
   readonly #approvals: Approvals;
-  /** The ids of calls that have not ended: jobs, and what was made in them, may ask much later. */
+  /** The ids of open calls. Jobs and their nested calls may ask again much later. */
   readonly #open: Set<string>;
   /** The ids of calls that have ended since, until their questions are withdrawn. */
   #ended: string[] = [];
@@ -21,15 +21,16 @@ export class ResumedQuestions {
     this.#open = new Set(open.map(({ callId }) => callId));
   }
 
-  /** Withdraws what no call will ask again. Those of a job that is ended only later are withdrawn at its end. */
+  /** Withdraws the questions that no call will ask again. Those of a job that ends later are withdrawn at its end. */
   async resumed(): Promise<void> {
     this.#isResumed = true;
     await this.#approvals.resumed(this.#session.id, this.#open.size === 0 ? {} : { exceptCallIds: [...this.#open] });
   }
 
-  /** To be called with each call that had not ended, when it has its result. */
+  /** Call this for each call that had not ended, when it has its result. */
   callEnded({ callId, job }: CallRun): void {
-    if (!this.#open.delete(callId) || !this.#isResumed || this.#session.broken !== undefined) return; // others that take it up have its questions
+    // if the session is lost, the process that resumes it next has the questions
+    if (!this.#open.delete(callId) || !this.#isResumed || this.#session.broken !== undefined) return;
     this.#ended.push(callId);
     if (job === undefined) return;
     const callIds = this.#ended;

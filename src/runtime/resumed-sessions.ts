@@ -1,4 +1,4 @@
-/** Resumes sessions that a store has: takes their logs, reads them, and continues what had not ended. */
+/** Resumes stored sessions: claims and reads their logs, and continues what had not ended. */
 import { cancelReason } from "../core/cancel-reason.ts";
 import { ToolError } from "../core/error.ts";
 import type { CallPlace, SessionEvent } from "../core/event.ts";
@@ -25,7 +25,7 @@ import { cancelRequestsIn } from "./stored-jobs.ts";
 interface TakeUpOptions extends ResumeOptions {
   readonly parentCall?: CallPlace | undefined;
   readonly resuming: Resuming;
-  /** Aborts when the call's attempt is over: it does not wait for the session any more. */
+  /** Aborts when the call's attempt ends, which then no longer waits for the session. */
   readonly over: AbortSignal | undefined;
   readonly begun: BeginningAttempt["begun"] | undefined;
 }
@@ -35,10 +35,10 @@ type ContinueOptions = Omit<ResumeParts, "ended"> & Pick<TakeUpOptions, "over"> 
 
 type CallEnd = SessionEvent & { readonly type: "call-end" };
 
-/** A session that is damaged, or that the call has not begun, cannot be settled later either. */
+/** Errors that do not go away: a damaged session, or one that the call did not begin, cannot be settled later either. */
 const LASTING: ReadonlySet<string> = new Set(["corrupt_record", "duplicate"]);
 
-/** So many sessions are looked at and settled at the same time. */
+/** Maximum number of sessions that are settled concurrently. */
 const AT_ONCE = 32;
 
 export class ResumedSessions {
@@ -53,7 +53,7 @@ export class ResumedSessions {
     this.#newSessions = newSessions;
   }
 
-  /** The session must not be open here, nor in any other process. @throws ToolError as `Runtime.resume`. By rejecting */
+  /** Resumes a session that is open neither here nor in another process. @throws ToolError as `Runtime.resume`, as a rejection */
   async resume(
     id: string,
     options: Omit<TakeUpOptions, "resuming" | "over" | "begun">,
@@ -68,7 +68,7 @@ export class ResumedSessions {
     try {
       const session = await this.#takeUp(id, storeFor(id, this.#options.store), { ...options, resuming, over, begun });
       if (resuming.reason === undefined) return session;
-      await session.close().catch(() => {}); // the call that would has not been given it
+      await session.close().catch(() => {}); // the call that wanted the session did not get it
       this.#parts.jobs.forget(id);
       throw resuming.reason;
     } finally {
@@ -102,8 +102,9 @@ export class ResumedSessions {
       await questions.resumed();
       return session;
     } catch (thrown: unknown) {
-      eventLog.leaveOpen?.(); // whatever claims it next, anywhere, finds it as after a crash
-      session?.noteLoss(ToolError.fromUnknown(thrown, "store_failed")); // its jobs are not cancelled: whatever resumes it next has them, as after a crash
+      eventLog.leaveOpen?.(); // the next claim, by any process, finds the log as after a crash
+      // its jobs are not cancelled: the next resume continues them, as after a crash
+      session?.noteLoss(ToolError.fromUnknown(thrown, "store_failed"));
       await (session ?? eventLog).close().catch(() => {}); // the first error is reported
       if (session !== undefined) this.#parts.jobs.forget(id);
       throw thrown;
@@ -111,8 +112,8 @@ export class ResumedSessions {
   }
 
   /**
-   * Continues its calls. When one has ended, the session that it had begun is settled if no handler has taken it up: there was none, or it ended
-   * before it asked for its session.
+   * Continues its calls. When a call has ended, the session that it had begun is settled, unless a handler resumed that session: none ran, or it
+   * ended before it asked for its session.
    */
   async #continueCalls(session: RuntimeSession, fold: SessionFold, { over, questions, ...options }: ContinueOptions): Promise<void> {
     const runsAgain = options.interrupted !== "settle";
@@ -135,37 +136,37 @@ export class ResumedSessions {
     }
   }
 
-  /** Settles the sessions that interrupted calls have begun, before these calls end: none of them is run again and takes its session up. */
+  /** Settles the sessions that interrupted calls began, before these calls end: none of the calls is run again and resumes its session. */
   async #settleWithin(session: RuntimeSession, { open }: SessionFold): Promise<void> {
     for (const { callId } of open) await this.#settleOf(session, callId);
   }
 
-  /** Settles the sessions that a crash left open though the calls that had begun them have ended: nothing takes them up. */
+  /** Settles the sessions that a crash left open although the calls that began them have ended: no call resumes them. */
   async #settleLeftOpen(session: RuntimeSession, callIds: readonly string[], store: Store): Promise<void> {
     const left = await leftOpenWithin(store, session.id, callIds);
-    const settle = (callId: string): Promise<void> => this.#settleOf(session, callId, false); // another process may have been quicker
+    const settle = (callId: string): Promise<void> => this.#settleOf(session, callId, false); // another process may have been faster
     for (let at = 0; at < left.length; at += AT_ONCE) await Promise.all(left.slice(at, at + AT_ONCE).map(settle));
   }
 
-  /** Resolves when what calls of a session have left open is settled. */
+  /** Resolves when everything that calls of a session left open is settled. */
   async whenSettled(sessionId: string): Promise<void> {
     await Promise.all([...this.#settling].flatMap((one) => (one.sessionId === sessionId ? [one.whenSettled] : [])));
   }
 
-  /** Settles the session that a call had begun, unless its handler has taken it up, and closes it itself. */
+  /** Settles and closes the session that a call began, unless its handler has it open. */
   #settleRest(session: RuntimeSession, callId: string): void {
     const { open } = this.#newSessions;
     const { id: sessionId } = session;
     const inner = innerIdOf(sessionId, callId);
     const settle = async (): Promise<void> => {
-      await open.whenResumed(inner); // the attempt is over, so what it still resumes is given up
+      await open.whenResumed(inner); // the attempt has ended, so a resume of it still in progress is aborted
       if (open.holderOf(inner) === undefined) await this.#settleOf(session, callId);
     };
     const one = { sessionId, whenSettled: settle().finally(() => this.#settling.delete(one)) };
     this.#settling.add(one);
   }
 
-  /** Settles the session that a call has begun, if any. One that cannot be settled, or is open here, does not keep its call from being settled. */
+  /** Settles the session that a call began, if any. A failure, or a session that is open here, does not keep the call from being settled. */
   async #settleOf({ id: sessionId, eventLog }: RuntimeSession, callId: string, takeOver: boolean = true): Promise<void> {
     const parentCall = { sessionId, callId };
     try {
@@ -174,12 +175,12 @@ export class ResumedSessions {
     } catch (thrown: unknown) {
       const { code, message } = ToolError.fromUnknown(thrown, "store_failed");
       if (code === "not_found") return;
-      if (!LASTING.has(code)) eventLog?.leaveOpen?.(); // whatever resumes the session next looks again
+      if (!LASTING.has(code)) eventLog?.leaveOpen?.(); // the next resume of the session tries again
       this.#parts.ports.log.warn(`A session that the call ${callId} has begun was not settled: ${message}`);
     }
   }
 
-  /** A new session that the store has taken in; undefined when another process began it in the meantime. */
+  /** Begins a new session once the store has accepted it; undefined if another process began it meanwhile. */
   async #start(id: string, beginning: Beginning): Promise<RuntimeSession | undefined> {
     const session = this.#newSessions.createAs(id, beginning);
     try {
@@ -192,14 +193,14 @@ export class ResumedSessions {
   }
 }
 
-/** Whether a call of the session has ended that may have begun one of its own: a tool that is gone may have. */
+/** Whether this is the end of a call of the session that may have begun a session: one of a composite tool, or of a tool that no longer exists. */
 function mayHaveLeft(sessionId: string, registry: Registry, event: SessionEvent): event is CallEnd {
   if (event.type !== "call-end" || event.sessionId !== sessionId) return false;
   const overloads = registry.overloads(event.result.name);
   return overloads.length === 0 || overloads.some(({ tool }) => tool.composite === true);
 }
 
-/** Takes the log of a session. Undefined when there is none and it may begin. @throws ToolError as `Store.claim`. By rejecting */
+/** Claims the log of a session. Undefined if there is none and `create` is set. @throws ToolError as `Store.claim`, as a rejection */
 function claimLog(store: Store, id: string, { takeOver, create }: ResumeOptions): Promise<EventLog | undefined> {
   return store.claim(id, omitUndefined({ takeOver })).catch((thrown: unknown) => {
     const error = ToolError.fromUnknown(thrown, "store_failed");
@@ -209,9 +210,9 @@ function claimLog(store: Store, id: string, { takeOver, create }: ResumeOptions)
 }
 
 /**
- * Reads the log of a session that is taken up. What a call takes up is what it began itself.
+ * Reads the log of a session that is resumed. A call may only resume a session that it began itself.
  *
- * @throws ToolError `duplicate` where something else has begun it; `corrupt_record`, and as the store. By rejecting
+ * @throws ToolError `duplicate` if the call did not begin it; `corrupt_record`, and as the store; as a rejection
  */
 async function foldLog(
   log: ReadableLog,

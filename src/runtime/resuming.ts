@@ -1,21 +1,21 @@
-/** The resume of a session that is under way. */
+/** A resume in progress. */
 import type { ToolError } from "../core/error.ts";
 
-/** The call that resumes a session; a program that does it has neither. */
+/** The call that resumes a session; if a program resumes it, both fields are undefined. */
 export interface ResumingCall {
   /** The id of the session of that call. */
   readonly outerId: string | undefined;
-  /** Says that the call does not wait for the session any more. */
+  /** Returns an error if the call no longer waits for the session. */
   readonly late: (() => ToolError | undefined) | undefined;
-  /** It runs nothing for the call that had begun the session: its calls get what is known of them, so it is not given up. */
+  /** The resume runs nothing: the open calls end with what is known of them. Such a resume is not aborted. */
   readonly settles: boolean;
 }
 
-/** A resume that is under way: it may be given up, which leaves its session to the next one that resumes it. */
+/** A resume in progress. If it is aborted, the next resume continues its session. */
 export class Resuming {
-  /** It is not given up, as `ResumingCall.settles`. */
+  /** Cannot be aborted, as with `ResumingCall.settles`. */
   readonly settles: boolean;
-  /** Resolves when it has ended, in whatever way. */
+  /** Resolves when it has ended, successfully or not. */
   readonly whenOver: Promise<void>;
   readonly #over = Promise.withResolvers<void>();
   readonly #onEnd: () => void;
@@ -33,12 +33,12 @@ export class Resuming {
     this.#reason ??= reason;
   }
 
-  /** Why it was given up; undefined while it is not. */
+  /** Why it was aborted; undefined if it was not. */
   get reason(): ToolError | undefined {
     return this.#reason ?? this.#late?.();
   }
 
-  /** @throws ToolError why it was given up */
+  /** @throws ToolError why it was aborted */
   check(): void {
     const { reason } = this;
     if (reason !== undefined) throw reason;

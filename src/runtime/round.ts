@@ -1,4 +1,4 @@
-/** The calls of one message of a model, taken while it is still being said. */
+/** The calls of one message of a model, accepted while the message is still being written. */
 import type { ContentPart } from "../core/content.ts";
 import { cancelReason } from "../core/cancel-reason.ts";
 import { ToolError } from "../core/error.ts";
@@ -28,23 +28,26 @@ import type { Turn } from "../session/turn.ts";
 export interface RoundOptions extends Omit<ExecuteOptions, "idempotencyKey" | "onError" | "strict" | "concurrent"> {
   /** Returns metadata to keep with each result, besides that of its tool. */
   readonly metadata?: ResultNotes;
-  /** The model was offered `run_in_background` with its tools: it is taken out of what a call is run with. @default false */
+  /** The model was offered `run_in_background` with its tools: the flag is removed from the input of its calls. @default false */
   readonly offersBackground?: boolean;
 }
 
-/** Options of one call that is added to a round. */
+/** Options of a call that is added to a round. */
 export interface AddOptions {
-  /** Ends the call with this, and its tool is not run. */
+  /** Ends the call with this error, without running its tool. */
   readonly refusal?: ToolError | undefined;
 }
 
-/** The model's message, once it is whole. */
+/** The model's message, once it is complete. */
 export interface RoundReply extends Pick<ModelReply, "finish" | "usage"> {
   readonly content: string | readonly ContentPart[];
   readonly native?: NativeMessage;
-  /** As the provider names it. */
+  /** The provider's name of the model. */
   readonly model?: string;
-  /** The tools that the provider ran itself for the message, as it names them: those of `ModelReply.providerCalls`, each once. @default none */
+  /**
+   * The tools that the provider ran itself for the message, by the provider's names: those of `ModelReply.providerCalls`, without duplicates.
+   * @default none
+   */
   readonly providerTools?: readonly string[];
 }
 
@@ -57,9 +60,9 @@ export interface RoundHost {
   readonly shown: RoundOptions["shown"];
   readonly signal: AbortSignal | undefined;
   readonly offersBackground: boolean;
-  /** Why nothing more may be called; undefined while it may. */
+  /** Why no more calls can be added; undefined if they can. */
   refusal(): ToolError | undefined;
-  /** Holds results back until a crash cannot take them back. */
+  /** Holds results back until they are durable. */
   whenDurable(results: Promise<readonly ToolResult[]>): Promise<readonly ToolResult[]>;
   ended(): void;
 }
@@ -73,28 +76,27 @@ const NOTHING_SAID: SessionMessage = Object.freeze({ role: "assistant", content:
 const NO_USAGE: ModelReply["usage"] = Object.freeze({ inputTokens: 0, outputTokens: 0 });
 
 /**
- * One message of a model and its calls. A call is recorded when it is added, and has its result when the round is over, whichever way.
+ * One message of a model and its calls. A call is recorded when it is added, and has its result when the round ends, whether it was ended or voided.
  *
- * A call that only reads starts as soon as it is added, unless a call before it that still waits would write what it reads. All others
- * (writes, calls of undeclared, external, destructive or composite tools, of tools that run once a turn or end it, those that a person has to
- * approve, those of engines that answer in sequence, and those whose input is not whole JSON) start when the round is ended well, in call
- * order.
+ * A call that only reads starts as soon as it is added, unless an earlier call that still waits would write what it reads. All other calls start when
+ * the round ends well, in call order: writes, calls of undeclared, external, destructive or composite tools, of tools that run once a turn or end it,
+ * calls that need a person's approval, calls of sequential engines, and calls whose input is not complete JSON.
  */
 export class Round {
   readonly #host: RoundHost;
   readonly #options: CallOptions & { readonly inRound: true };
   readonly #runs: CallRun[] = [];
-  /** In call order, of those that were admitted or refused. */
+  /** In call order, for the calls that were admitted or refused so far. */
   readonly #standings: Standing[] = [];
   readonly #ids = new Set<string>();
-  /** The calls of this message that wait, in line with what they touch. */
+  /** Locks that order this message's waiting calls by the keys that they touch. */
   readonly #line = new ResourceLocks();
   readonly #forget: (() => void) | undefined;
   #admission: Promise<void> | undefined;
-  /** Calls are being admitted further up the stack: what is added meanwhile, by a tool or a listener, is admitted there. */
+  /** Set while calls are being admitted further up the stack: calls that a tool or a listener adds meanwhile are admitted there. */
   #isAdmitting = false;
   #over: Promise<readonly ToolResult[]> | undefined;
-  /** How many characters of the message were written. */
+  /** Number of characters of the message written so far. */
   #written = 0;
 
   constructor(host: RoundHost) {
@@ -106,12 +108,13 @@ export class Round {
   }
 
   /**
-   * Takes the next call of the message; it must be whole. Returns the id that it is recorded by.
+   * Adds the next call of the message, which must be complete. Returns the id under which it is recorded.
    *
-   * @throws ToolError `invalid_argument` when the round is over or the session closed
+   * @throws ToolError `invalid_argument` if the round has ended or the session is closed
    */
   add(call: ModelCall, options: AddOptions = NO_ADD_OPTIONS): string {
-    const unknown = options === NO_ADD_OPTIONS ? undefined : unknownKey(options ?? NO_ADD_OPTIONS, ADD_OPTIONS, "add()"); // a program without types may give null
+    // untyped programs may pass null
+    const unknown = options === NO_ADD_OPTIONS ? undefined : unknownKey(options ?? NO_ADD_OPTIONS, ADD_OPTIONS, "add()");
     if (unknown !== undefined) throw unknown;
     const refusal = options?.refusal;
     const wrong = this.#over === undefined ? this.#host.refusal() : new ToolError("invalid_argument", "The round is over.");
@@ -125,7 +128,9 @@ export class Round {
     return run.callId;
   }
 
-  /** Tells listeners of text of the message while the model writes it (`round-text`). Nothing is recorded before the end, which has the message whole. */
+  /**
+   * Sends text of the message to listeners while the model writes it (`round-text`). Nothing is recorded before the end, which has the whole message.
+   */
   write(text: string): void {
     const { parts, turn } = this.#host;
     const position = this.#written;
@@ -137,11 +142,11 @@ export class Round {
   }
 
   /**
-   * The message is over and whole: it is recorded, and what waits starts. Resolves to one result for each call, in call order, once
-   * they are durable. A message whose `finish` says that it is not whole is voided instead.
+   * Ends the round with the complete message: it is recorded, and waiting calls start. Resolves to one result for each call, in call order, once the
+   * results are durable. A message whose `finish` says that it is incomplete is voided instead.
    *
-   * @throws ToolError `invalid_argument` when the round is over already; `not_json` or `too_large` for content that cannot be recorded,
-   * and the round is voided; `store_failed`. By rejecting
+   * @throws ToolError `invalid_argument` if the round has ended already; `not_json` or `too_large` for content that cannot be recorded, in which case
+   * the round is voided; `store_failed`; as a rejection
    */
   end(reply: RoundReply): Promise<readonly ToolResult[]> {
     if (this.#over !== undefined) return Promise.reject(new ToolError("invalid_argument", "The round is over."));
@@ -159,8 +164,8 @@ export class Round {
   }
 
   /**
-   * The message is voided: what waits or runs is cancelled, and so is what its handlers called. The round stays in the log, and the
-   * model is not shown it. Idempotent.
+   * Voids the message: waiting and running calls, and their nested calls, are cancelled. The round stays in the log, and the model is not shown it.
+   * Idempotent.
    */
   void(reason: string, reply: Partial<RoundReply> = {}): Promise<readonly ToolResult[]> {
     if (this.#over !== undefined) return this.#over;
@@ -174,7 +179,7 @@ export class Round {
     throw error;
   }
 
-  /** From here on the round is over, also for listeners that are called on the way. @param voided why its calls are cancelled */
+  /** Ends the round, at once also for listeners that are called from here. @param voided why its calls are cancelled */
   #close(
     record: RecordRound,
     voided?: string,
@@ -191,7 +196,7 @@ export class Round {
   async #finish(record: RecordRound, message: SessionMessage | Promise<SessionMessage>, isVoid: boolean): Promise<readonly ToolResult[]> {
     const { parts } = this.#host;
     try {
-      if (this.#isAdmitting) await Promise.resolve(); // until the admission is not further up the stack any more
+      if (this.#isAdmitting) await Promise.resolve(); // until the admission is no longer further up the stack
       if (this.#admission !== undefined) await this.#admission;
       record(message instanceof Promise ? await message : message);
       const batch = new Batch(this.#runs, new LoopBreaks(parts.ports.clock), { standings: this.#standings });
@@ -203,30 +208,32 @@ export class Round {
     }
   }
 
-  /** The model has seen none of these calls: what they and those made in them changed in the state is taken back once all have ended. */
+  /**
+   * Ends the calls of a voided message. The model has not seen them: once all have ended, their state changes and those of nested calls are undone.
+   */
   async #startVoided(batch: Batch): Promise<readonly ToolResult[]> {
     const { parts, turn } = this.#host;
     const results = await batch.start();
     const nested = this.#nested;
-    const all = new Set([...this.#runs, ...nested]); // background jobs of it run until they are cancelled
+    const all = new Set([...this.#runs, ...nested]); // its background jobs run until they are cancelled
     if (all.values().some((run) => run.result === undefined)) await parts.running.whenEnded((run) => all.has(run));
     turn.takeBackRound(new Set(Array.from(all, (run) => run.callId)));
-    nested.forEach(dropWritten); // what was read from the state is out of date
+    nested.forEach(dropWritten); // cached answers read from the state are outdated
     return finalResults(this.#runs, results);
   }
 
-  /** The calls that were made in those of the message, at any depth. */
+  /** The nested calls of the message's calls, at any depth. */
   get #nested(): readonly CallRun[] {
     return nestedIn(this.#host.turn, this.#runs);
   }
 
-  /** Admits what is not admitted yet, in call order; a call that is added meanwhile does not start again. */
+  /** Admits the calls that are not admitted yet, in call order; not reentrant. */
   #admit(): Promise<void> | undefined {
     const waiting = this.#isAdmitting ? undefined : this.#admitReady();
     return waiting === undefined ? undefined : this.#goOn(waiting);
   }
 
-  /** Admits calls up to the first whose admission has to be waited for. */
+  /** Admits calls, up to the first whose admission is asynchronous. */
   #admitReady(): { readonly run: CallRun; readonly admission: Promise<Admission> } | undefined {
     this.#isAdmitting = true;
     try {
@@ -254,10 +261,10 @@ export class Round {
     const index = this.#standings.push(standing) - 1;
     if (!(standing instanceof CallRun)) return;
     if (this.#mayStart(standing)) this.#standings[index] = executeCall(standing);
-    else standing.releaseProcess(); // until the round is ended, no caller waits for it
+    else standing.releaseProcess(); // no caller waits for it until the round ends
   }
 
-  /** Whether the call may run before the message is known to be whole. One that may not keeps its place in line before later ones. */
+  /** Whether the call may run before the message is known to be complete. A call that may not keeps its place in the queue before later ones. */
   #mayStart(run: AdmittedCall): boolean {
     const ticket = this.#line.request({ owner: run.callId, ...lockKeysOf(run) });
     if (!ticket.granted || !isEarly(run)) return false;
@@ -311,14 +318,17 @@ function isEarly(run: AdmittedCall): boolean {
   return approvalNeed(run, false) === undefined;
 }
 
-/** A value that is not a call is recorded as it is, and answered as such. Only the kind of a provider's question says how a call is run. */
+/**
+ * Removes the kind of a call, except that of a provider's question, because no other kind affects how a call is run. A value that is not a call is
+ * recorded and answered as it is.
+ */
 function withoutKind(call: ModelCall): ModelCall {
   if (typeof call !== "object" || call === null) return call;
   const { kind, ...rest } = call;
   return kind === "approval" ? call : rest;
 }
 
-/** The recorded message; an error when it cannot be recorded. */
+/** The message to record; an error if it cannot be recorded. */
 function readSaid({ content, native }: RoundReply): SessionMessage | ToolError {
   try {
     return Object.freeze({

@@ -1,4 +1,4 @@
-/** Runs the calls of one execute: on their own, or as a turn of a session, recorded before they are answered. */
+/** Runs the calls of one `execute`: without a session, or as a turn of a session, whose results are durable before they are returned. */
 import type { Ask } from "../core/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import { cancelReason } from "../core/cancel-reason.ts";
@@ -31,7 +31,7 @@ type Results = ToolResult | readonly ToolResult[];
 
 interface TurnPlace {
   readonly turn: RunningTurn | undefined;
-  /** The call whose handler asks for it. */
+  /** The call whose handler makes the calls. */
   readonly caller: TurnCall | undefined;
 }
 
@@ -51,7 +51,7 @@ export class CallRunner {
   readonly #chains: FallbackChains;
   readonly #defaultCallOptions: CallOptions;
 
-  /** The value of `context.data` for handlers, and who answers their questions, unless an `execute` gives its own. */
+  /** `data` and `ask` are defaults, for an `execute` without its own. */
   constructor({ data = NO_DATA, ask, onAlert, log, chains }: CallRunnerOptions) {
     this.#chains = chains;
     this.#data = data;
@@ -61,13 +61,13 @@ export class CallRunner {
     this.#defaultCallOptions = this.callOptions(NO_OPTIONS);
   }
 
-  /** Runs calls of no session. Nothing of them is kept. */
+  /** Runs calls without a session. Nothing of them is kept. */
   runAlone(parts: CallParts, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<Results> {
     const misuse =
       (options === NO_OPTIONS ? undefined : (wrongOptions(options) ?? needsSession(options))) ??
       (simulations.haveBegun ? realInSimulation() : undefined);
     if (misuse !== undefined) return Promise.reject(misuse);
-    // Calls that are answered one after the other see the results before theirs.
+    // With sequential engines, later calls see the results of earlier ones, which needs a log.
     const recorded = (parts.registry.hasSequence || parts.chains.hasSequence) && isBatch(calls);
     const session = new Session({ ports: parts.ports, recorded, isEphemeral: true, seedName: "" });
     const answer = this.#runTurn(parts, new Turn(session, parts.ports.ids), calls, options, undefined);
@@ -89,14 +89,14 @@ export class CallRunner {
         signal: options.signal,
         concurrent,
       });
-      // One with a key is asked for again by that, and gets its job.
+      // With an idempotency key, the caller may submit the calls again and gets the job.
       return storedAnswer(session, answer, submission === undefined ? (results) => cancelWaiting(session, results) : undefined);
     } catch (thrown: unknown) {
       return Promise.reject(thrown instanceof Error ? thrown : ToolError.fromUnknown(thrown));
     }
   }
 
-  /** Runs the calls that a handler makes: in the session of its own call, where that has one. */
+  /** Runs the nested calls of a handler: in the session of its own call, if that has one. */
   runWithin(
     { parts, turn, options }: AdmittedCall,
     calls: ToolCall | readonly ToolCall[],
@@ -105,7 +105,7 @@ export class CallRunner {
     const { data, variation, visibility, principal, ask, onProgress } = options;
     const all: ExecuteOptions = { data, variation, ...nested, ...omitUndefined({ principal, ask, onProgress }) };
     if (turn.session instanceof RuntimeSession) return executeWithin(turn.session, calls, all);
-    const { background: _background, ...alone } = all; // without a session every call is waited for
+    const { background: _background, ...alone } = all; // without a session, the caller waits for every call
     return this.runAlone(parts, calls, visibility === undefined ? alone : { ...alone, allow: visibility });
   }
 
@@ -138,7 +138,7 @@ export class CallRunner {
       whenDurable: (results) => storedAnswer(session, results),
     });
     const { clock } = session.ports;
-    clock.hold?.(); // its work may wait for something that keeps no process alive
+    clock.hold?.(); // the work may wait for something that does not keep the process alive
     try {
       return await work(held);
     } finally {
@@ -147,7 +147,7 @@ export class CallRunner {
     }
   }
 
-  /** @param session whose rules hold as well, where a handler of it makes the calls */
+  /** @param session its rules apply too if one of its handlers makes the calls */
   callOptions(options: ExecuteOptions, session?: Session): CallOptions {
     return {
       validate: options.validate ?? true,
@@ -172,7 +172,7 @@ export class CallRunner {
     options: ExecuteOptions,
     place: TurnPlace & { readonly submission: Submission | undefined },
   ): Results | Promise<Results> {
-    const refusal = refuse(session); // it may have been closed while the turn waited
+    const refusal = refuse(session); // the session may have been closed while the turn waited
     if (refusal !== undefined) throw refusal;
     const own = beginTurn(session, place);
     if (options.shown !== undefined) own.shown = options.shown;
@@ -205,8 +205,8 @@ export class CallRunner {
 }
 
 /**
- * The turn that these calls belong to: their own, or one of their own within the turn whose handler makes them. Calls that were cancelled
- * while they waited for a turn are outside of it.
+ * The turn of these calls: a new one or, if a handler makes them, one that joins the handler's turn. Calls that were cancelled while they waited for
+ * a turn are outside of it.
  */
 function beginTurn(session: RuntimeSession, { turn: running, caller }: TurnPlace): Turn {
   const { ids } = session.ports;
@@ -223,7 +223,7 @@ function beginTurn(session: RuntimeSession, { turn: running, caller }: TurnPlace
   return turn;
 }
 
-/** Whether an engine is called that may not be asked for one thing before it has answered another. */
+/** Whether the calls may use a sequential engine. */
 function answersInSequence(
   session: RuntimeSession,
   calls: ToolCall | readonly ToolCall[],
@@ -240,7 +240,7 @@ function checkedRewriter(rewriteInput: ExecuteOptions["rewriteInput"]): ExecuteO
   throw new ToolError("invalid_argument", 'The option "rewriteInput" of execute() is a function of a call.');
 }
 
-/** Engines that began with a call of no session end with it. */
+/** Closes the engine sessions that a call without a session opened. */
 async function letGo<T>({ ports, cache }: CallParts, session: Session, answer: T | Promise<T>): Promise<T> {
   try {
     return await answer;
@@ -250,7 +250,7 @@ async function letGo<T>({ ports, cache }: CallParts, session: Session, answer: T
   }
 }
 
-/** The calls as they are now, for the turn that they wait for. */
+/** Copies the calls before they wait for a turn, so that later changes have no effect. */
 export function readAhead(calls: readonly ToolCall[], limits: JsonLimits): readonly ToolCall[];
 export function readAhead(calls: ToolCall | readonly ToolCall[], limits: JsonLimits): ToolCall | readonly ToolCall[];
 export function readAhead(calls: ToolCall | readonly ToolCall[], limits: JsonLimits): ToolCall | readonly ToolCall[] {
@@ -262,7 +262,7 @@ function refuse(session: RuntimeSession): ToolError | undefined {
   return session.broken ?? (session.simulation?.mayBeReal === false ? undefined : realInSimulation());
 }
 
-/** Why calls of code that a simulation runs may not be real; undefined for all other code. */
+/** The error of calls that code of a simulation makes outside of it, which would be real; undefined for all other code. */
 function realInSimulation(): ToolError | undefined {
   if (!isInsideSimulation()) return undefined;
   return new ToolError("not_simulatable", "A handler that runs in a simulation made calls outside it, which would be real.", {
@@ -289,7 +289,7 @@ function needsSession(options: ExecuteOptions): ToolError | undefined {
   );
 }
 
-/** Cancels the jobs of these answers that have not begun to run: the caller, who gets an error, may make the calls again. */
+/** Cancels the jobs of these answers that have not started running: the caller gets an error and may make the calls again. */
 function cancelWaiting(session: RuntimeSession, results: Results): void {
   const begun = new Set([results].flat().flatMap(({ status, callId }) => (status === "pending" ? [callId] : [])));
   if (begun.size === 0) return;

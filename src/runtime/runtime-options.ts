@@ -37,73 +37,76 @@ export interface RuntimeOptions extends CallSettings {
   /** Tools of the namespace `default`. */
   readonly tools?: readonly Tool[];
   /**
-   * Where the tools are kept: one that has tools and toolsets already, with settings and permission rules of its own. `open` opens its
-   * toolsets too. It serves one runtime. @default a new one
+   * A registry that has tools and toolsets already, with its own settings and permission rules. `open` opens its toolsets too. It serves one runtime.
+   * @default a new one
    */
   readonly registry?: Registry;
   readonly toolsets?: readonly Toolset[];
-  /** Where more toolsets come from; read by `open` and at each `refresh`. */
+  /** Sources of further toolsets, read by `open` and at each `refresh`. */
   readonly sources?: readonly ToolSource[];
   /** The approved definitions of third-party tools; a tool that differs from its pin is blocked. @default none */
   readonly pins?: ToolPins;
-  /** Most handlers that run at a time. Integer ≥ 1. @default no limit */
+  /** Maximum number of handlers that run at a time. Integer ≥ 1. @default no limit */
   readonly maxConcurrent?: number;
   readonly retry?: RetrySettings;
-  /** When a failing tool is left alone for a while; `false` = never. */
+  /** When calls of a failing tool are refused for a while; `false` = never. */
   readonly circuit?: CircuitSettings | false;
-  /** Tools that these rules deny are shown to no model and no client, and never run. @default none are denied */
+  /** Tools that these rules deny are not shown to any model or client, and never run. @default none are denied */
   readonly permission?: PermissionRules;
   readonly approval?: ApprovalSettings;
-  /** Decides and asks in place of `approval`, for example so that another process may answer. Not closed with the runtime. */
+  /** Decides and asks instead of `approval`, for example so that another process may answer. Not closed with the runtime. */
   readonly approvals?: Approvals;
-  /** Keeps calls apart that touch the same resources; runtimes that share it wait for each other. @default the runtime's own */
+  /** Separates calls that touch the same resources; runtimes that share it wait for each other. @default the runtime's own */
   readonly locks?: Locks;
   /** Counts the calls of tools and toolsets with `maxConcurrent`; runtimes that share it share those limits. @default the runtime's own */
   readonly slots?: Slots;
-  /** The places that this process has: toolsets with another `place` do not run here. @default none */
+  /** The places of this process: toolsets with another `place` do not run here. @default none */
   readonly places?: readonly string[];
   readonly hooks?: readonly Hook[];
   /** How much memory the results of cached tools may take. */
   readonly cache?: CacheOptions;
-  /** The value of `context.data` for handlers, unless an `execute` gives its own. */
+  /** The value of `context.data` for handlers, for an `execute` without its own. */
   readonly data?: Readonly<Record<string, unknown>>;
   /** The name of the agent whose tools these are: `context.agentName` of handlers. */
   readonly agentName?: string;
-  /** Where the relative paths of handlers start: see `context.resolvePath`. @default the folder of the process */
+  /** The folder against which relative paths of handlers are resolved: see `context.resolvePath`. @default the working directory of the process */
   readonly workingFolder?: string;
-  /** Answers the questions that handlers put to a person, unless an `execute` gives its own. @default they are answered `cancel` */
+  /** Answers the questions of handlers to a person, for an `execute` without its own. @default they are answered `cancel` */
   readonly ask?: Ask;
   readonly onEvent?: EventListener;
   /**
-   * Called when a batch fails with `onError: "throw"`, before `execute` rejects with the same error; its `cause` is what the handler threw.
-   * Throwing is logged and changes nothing. @default a line in the log
+   * Called when a batch fails with `onError: "throw"`, before `execute` rejects with the same error; its `cause` is the error that the handler threw.
+   * If it throws, this is logged and has no other effect. @default a line in the log
    */
   readonly onAlert?: (error: ToolExecutionError) => void;
-  /** One toolset that fails to open fails them all. @default false */
+  /** If one toolset fails to open, all fail. @default false */
   readonly strict?: boolean;
   /** How deep and large an input may be. */
   readonly inputLimits?: JsonLimits;
-  /** Keeps sessions beyond the process; closed with the runtime. @default none: a session is gone when it is closed */
+  /** Keeps sessions beyond the process; closed with the runtime. @default none: a session is lost when it is closed */
   readonly store?: Store;
   /**
-   * Where the images, sounds and other files that tools and models answer with are kept, such as `store.artifacts` or `folderArtifacts({ path })`:
-   * the log, the output and the content have their addresses, `artifact:` and a SHA-256, and a loop gives its model the images themselves. `false`: they are kept
-   * nowhere, and are replaced by their types and sizes. @default they are part of the log
+   * Where images, audio and other files in the answers of tools and models are kept, such as `store.artifacts` or `folderArtifacts({ path })`. The
+   * log, the output and the content then have their addresses, `artifact:` and a SHA-256, and a loop gives its model the images themselves. `false`:
+   * files are not kept, but replaced by their types and sizes. @default they are part of the log
    */
   readonly artifacts?: ArtifactStore | false;
-  /** `async`: neither calls nor results wait for the store, and a crash may lose the latest. @default "sync" */
+  /** `async`: neither calls nor results wait for the store, and a crash may lose the latest events. @default "sync" */
   readonly durability?: "sync" | "async";
-  /** How many events of a stored session stay in memory, at least. Integer ≥ 1. @default 10_000 */
+  /** Minimum number of events of a stored session that stay in memory. Integer ≥ 1. @default 10_000 */
   readonly keepEvents?: number;
-  /** Answers calls of a simulation that may not run. @default none: such calls end `not_simulatable` */
+  /** Answers calls that a simulation may not run. @default none: such calls end with `not_simulatable` */
   readonly standIn?: Engine;
-  /** The sources that answer tools in their place, in every session. @default none: all tools are live */
+  /** The sources that answer in place of tools, in every session. @default none: all tools are live */
   readonly answers?: AnswerOptions;
-  /** How many background jobs may run and wait, and what is kept of those that have ended. */
+  /** How many background jobs may run and wait, and what is kept of ended ones. */
   readonly jobs?: JobLimits;
-  /** Failures that are injected into calls, whatever answers them, simulations included; a call of a tool that is not there meets none. @default none */
+  /**
+   * Failures that are injected into calls, whatever source answers them, including simulations; a call of a tool that does not exist meets none.
+   * @default none
+   */
   readonly faults?: FaultPlan;
-  /** How long an abandoned handler keeps its locks and slots. @default 10_000 */
+  /** How long an abandoned handler keeps its locks and slots, in milliseconds. @default 10_000 */
   readonly orphanHoldMs?: number;
   /** Clock, randomness, ids and log, for tests. */
   readonly ports?: Partial<Ports>;
@@ -147,7 +150,7 @@ const OPTIONS: OptionNames<RuntimeOptions> = {
   ports: "object",
 };
 
-/** @throws ToolError `invalid_argument` naming the option, its value and what would work */
+/** @throws ToolError `invalid_argument` that names the option, its value and what would work */
 export function checkRuntimeOptions(options: RuntimeOptions): void {
   checkKnownKeys(options, OPTIONS, "createRuntime()");
   checkParts(options);
@@ -176,7 +179,7 @@ const APPROVAL: OptionNames<ApprovalSettings> = { approve: true, always: true, n
 const LIMIT: Bounds = { min: 0, max: Infinity, integer: false };
 const LIMITS: Readonly<Record<keyof JsonLimits, Bounds>> = { maxDepth: LIMIT, maxNodes: LIMIT, maxChars: LIMIT, maxWideKeys: LIMIT };
 
-/** Refuses unknown names and wrong values one level down; rules, answers, faults and jobs are checked where they are read. */
+/** Refuses unknown names and wrong values one level down; rules, answers, faults and jobs are checked where they are used. */
 function checkParts(options: RuntimeOptions): void {
   const { retry, circuit, approval, cache, inputLimits, places = [], toolsets = [], sources = [] } = options;
   if (retry !== undefined) checkKnownKeys(retry, RETRY, "createRuntime({ retry })");
@@ -272,7 +275,7 @@ function checkRegistry(options: RuntimeOptions): void {
   });
 }
 
-/** A hook that is an instance of a class may have fields of its own. */
+/** Checks a hook. An instance of a class may have fields of its own. */
 function checkHook(hook: Hook): void {
   if (typeof hook.name !== "string")
     throw new ToolError("invalid_argument", "Each hook of the runtime has a name, and beforeCall or afterCall.");

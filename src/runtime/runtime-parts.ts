@@ -1,4 +1,4 @@
-/** The parts of a runtime that its calls use, made from its options. */
+/** Makes the parts of a runtime that its calls use, from its options. */
 import { resolve } from "node:path";
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
@@ -33,7 +33,7 @@ type OwnNames = "ports" | "registry" | "leases" | "chains" | "listening" | "plan
 
 /** The parts that a runtime adds to its options. */
 interface OwnParts extends Pick<CallParts, OwnNames> {
-  /** Called when the runtime is closed. */
+  /** Functions to call when the runtime is closed. */
   readonly stops: Set<() => void>;
 }
 
@@ -86,7 +86,7 @@ export interface HoldParts {
   slotsOf(toolset: Toolset): Slots;
 }
 
-/** @throws ToolError `invalid_argument` for a shared toolset without a store, which no other process could share */
+/** @throws ToolError `invalid_argument` for a shared toolset without a store, which is needed to share it */
 export function makeHoldParts({ toolsets = [], store, slots = new Limits() }: RuntimeOptions, { clock, ids, log }: Ports): HoldParts {
   const unshared = toolsets.find((toolset) => toolset.shared === true);
   if (store === undefined && unshared !== undefined) {
@@ -102,7 +102,7 @@ export function makeHoldParts({ toolsets = [], store, slots = new Limits() }: Ru
 
 interface ToolPlanParts extends Pick<ToolPlanOptions, "slots" | "limit"> {
   readonly circuit?: ToolPlanOptions["circuit"];
-  /** Of tools that are functions. */
+  /** The engine of tools that are functions. */
   readonly local: Engine;
   readonly engineOf: (toolset: Toolset) => Engine;
   readonly ports: Ports;

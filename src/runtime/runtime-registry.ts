@@ -1,4 +1,4 @@
-/** The registry of a runtime: a new one or one that it was given, which serves it alone, and the warnings about its tools. */
+/** The registry of a runtime, a new or a given one, which serves it alone; and the warnings about its tools. */
 import { ownSettings } from "../core/call-settings.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { DEFAULT_NAMESPACE, qualifiedName } from "../core/call.ts";
@@ -10,7 +10,7 @@ import { isUnqualified } from "../policy/permission.ts";
 import { Registry } from "../registry/registry.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 
-/** A registry of these settings and rules. */
+/** Creates a registry with these settings and rules. */
 export function newRegistry(options: RuntimeOptions, log: Pick<Ports["log"], "warn">): Registry {
   const onWarning = (message: string): void => log.warn(message);
   return new Registry({ defaults: ownSettings(options), onWarning, ...omitUndefined({ permission: options.permission }) });
@@ -18,7 +18,7 @@ export function newRegistry(options: RuntimeOptions, log: Pick<Ports["log"], "wa
 
 const TAKEN = new WeakSet<Registry>();
 
-/** The toolsets that a registry has already, for a runtime that is being made. @throws ToolError `invalid_argument` for one that serves another runtime */
+/** The toolsets of a registry that was given to a new runtime. @throws ToolError `invalid_argument` if the registry serves another runtime */
 export function toolsetsOf(registry: Registry): readonly Toolset[] {
   if (TAKEN.has(registry))
     throw new ToolError("invalid_argument", "This registry serves another runtime.", {
@@ -27,12 +27,12 @@ export function toolsetsOf(registry: Registry): readonly Toolset[] {
   return registry.toolsets();
 }
 
-/** Marks a registry as that of a runtime which was made. */
+/** Marks a registry as used by a runtime. */
 export function takeRegistry(registry: Registry): void {
   TAKEN.add(registry);
 }
 
-/** One warning for each name without a toolset in the rules that is not a tool of the toolset `default`: the rule would do nothing. */
+/** Returns a warning for each name in the rules without a toolset that is not a tool of the toolset `default`: such a rule would have no effect. */
 export function unknownBareNames({ permission, approval }: RuntimeOptions, registry: Registry): readonly string[] {
   const rules = {
     "permission.allow": permission?.allow,
@@ -50,7 +50,7 @@ export function unknownBareNames({ permission, approval }: RuntimeOptions, regis
   );
 }
 
-/** One warning for the tools that nothing can answer: without a function, an engine, or something that answers in their place outside of simulations. */
+/** Returns a warning about the tools that nothing can answer: without a function, an engine, or a stand-in outside of simulations. */
 export function unansweredTools({ tools = [], toolsets = [], standIn, answers }: RuntimeOptions): readonly string[] {
   if (standIn !== undefined || (answers?.rules ?? []).length > 0) return [];
   const groups: readonly Toolset[] = [{ name: DEFAULT_NAMESPACE, tools }, ...toolsets];
@@ -58,7 +58,7 @@ export function unansweredTools({ tools = [], toolsets = [], standIn, answers }:
     engine === undefined ? own.filter(isUnanswered).map((tool) => qualifiedName(name, tool.name)) : [],
   );
   const runsSome = groups.some(({ tools: own = [], engine }) => engine !== undefined || own.some((tool) => tool.execute !== undefined));
-  if (names.length === 0 || !runsSome) return []; // a runtime of definitions alone runs nothing on purpose
+  if (names.length === 0 || !runsSome) return []; // a runtime with only definitions runs nothing on purpose
   const more = names.length > 5 ? ` and ${names.length - 5} more` : "";
   return [
     `Nothing runs ${names.slice(0, 5).join(", ")}${more}: give each an execute function, or its toolset an engine. Its calls end with not_executable.`,
