@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-/** A session that can run calls, be branched, simulated and resumed: a program's handle of a conversation. */
+/** A session that can run calls, be branched, simulated and resumed: a program's handle to a conversation. */
 import type { ToolCall } from "../core/call.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkArgument, checkSession, checkText, wrongKind } from "../core/check-argument.ts";
@@ -62,17 +62,20 @@ type Results = ToolResult | readonly ToolResult[];
 
 const NO_OPTIONS: ExecuteOptions = Object.freeze({});
 
-/** The scope of the rules of a turn (once a turn, the end of a turn, the turn's cache): all of its rounds together. */
+/**
+ * A turn that is held for several rounds. The rules of a turn (once per turn, the end of a turn, the turn's cache) apply to all of its rounds
+ * together.
+ */
 export interface SessionTurn {
   readonly id: string;
   readonly session: RuntimeSession;
-  /** The tool that has ended the turn: later calls of it are skipped. */
+  /** The tool that has ended the turn: later calls of the turn are skipped. */
   readonly endedBy: string | undefined;
-  /** Aborts when the session is closed, which voids a round that is not over: the turn can only end. */
+  /** Aborts when the session is closed, which voids an open round; the turn can then only end. */
   readonly signal: AbortSignal;
-  /** Adds what a person or a program said, between two rounds. @throws ToolError `invalid_argument` */
+  /** Adds a message of a person or a program, between two rounds. @throws ToolError `invalid_argument` */
   addMessage(message: SessionMessage): void;
-  /** Begins the next message of the model. @throws ToolError `invalid_argument` while the round before is not over, and after the turn */
+  /** Begins the next message of the model. @throws ToolError `invalid_argument` while the previous round is open, and after the turn */
   round(options?: RoundOptions): Round;
 }
 
@@ -84,20 +87,22 @@ export function partsOf(session: RuntimeSession): CallParts {
   return readParts(session);
 }
 
-/** As `RuntimeSession.execute`, for the handler of a call: one of a composite tool is answered as it was the first time, whatever that was. @internal */
+/** Like `RuntimeSession.execute`, for a handler: nested calls of a composite tool always get their first results. @internal */
 export function executeWithin(session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<Results> {
   if (options.idempotencyKey !== undefined) return submitWithin(session, calls, options);
-  return session.execute(calls as readonly ToolCall[], options); // also where it is one
+  return session.execute(calls as readonly ToolCall[], options); // also if it is a single call
 }
 
-/** Where the files of a session's answers and messages are kept: `createRuntime({ artifacts })`. Undefined where they are part of its log, or left out. */
+/**
+ * Where the files of a session's answers and messages are kept: `createRuntime({ artifacts })`. Undefined if they are part of its log, or left out.
+ */
 export function artifactsOf(session: RuntimeSession): ArtifactStore | undefined {
   checkSession(session, "artifactsOf()");
   const { artifacts } = partsOf(session);
   return artifacts === false ? undefined : artifacts;
 }
 
-/** A conversation: each `execute` is one turn, and its turns run one after the other. */
+/** A conversation: each `execute` is one turn, and turns run one after the other. */
 export class RuntimeSession extends ReceivingSession {
   static {
     readParts = (session) => {
@@ -112,9 +117,9 @@ export class RuntimeSession extends ReceivingSession {
   readonly #parts: CallParts;
   /** Whether the changes of this branch have become part of the session it came from. @internal */
   committed = false;
-  /** Whether this branch is discarded, or being discarded. @internal */
+  /** Whether this branch was discarded, or is being discarded. @internal */
   dropped = false;
-  /** As the branch was when it began. */
+  /** The head at which the branch began. */
   readonly #base: SessionHead | undefined;
   #submissions: Submissions | undefined;
   #closing: Promise<void> | undefined;
@@ -135,7 +140,7 @@ export class RuntimeSession extends ReceivingSession {
     return this.#parts.jobs.runningIn(this.id).map((job) => job.status);
   }
 
-  /** How many calls wait for an answer in the inbox of approvals: its own, and those that were made in them, in sessions of delegates as well. */
+  /** Number of calls that wait for approval: its own and their nested calls, including those in sessions of delegates. */
   get awaitingApproval(): number {
     let count = 0;
     for (const { turn, madeBy, awaiting = 0 } of this.#parts.running.in(this))
@@ -143,49 +148,53 @@ export class RuntimeSession extends ReceivingSession {
     return count;
   }
 
-  /** The tools that its calls may be of. */
+  /** The tools that its calls may use. */
   get registry(): Registry {
     return this.#parts.registry;
   }
 
-  /** Clock, log, ids and randomness of its runtime; a simulation has ids and randomness of its own. */
+  /** The clock, log, ids and randomness of its runtime; a simulation has its own ids and randomness. */
   get ports(): Ports {
     return this.#parts.ports;
   }
 
-  /** The name of the agent whose tools these are: `createRuntime({ agentName })`. */
+  /** The name of the agent that uses these tools: `createRuntime({ agentName })`. */
   get agentName(): string | undefined {
     return this.#parts.agentName;
   }
 
-  /** Makes the traces of its runtime; undefined while there are none. */
+  /** The tracing of its runtime; undefined without one. */
   get tracing(): Tracing | undefined {
     return this.#parts.tracing;
   }
 
-  /** Those of its runtime: which calls need approval, what is open, and what this session has allowed. */
+  /** The approvals of its runtime: which calls need approval, which questions are open, and what this session has allowed. */
   get approvals(): Approvals {
     return this.#parts.approvals;
   }
 
-  /** A tool's whole answer, by the handle of a cut result (`truncation.handle`); undefined for another session's, and once it is gone from memory. */
+  /**
+   * The whole answer of a tool, by the handle of a truncated result (`truncation.handle`); undefined for a handle of another session, and once it is
+   * no longer in memory.
+   */
   wholeResult(handle: string): WholeResult | undefined {
     checkText(handle, "wholeResult()", "the handle of a result");
     return this.#parts.largeResults.whole(this.id, handle);
   }
 
   /**
-   * As `Runtime.execute`, within this session. A turn begins when the one before is over, or at the same time where both are `concurrent`;
-   * calls that a handler of the turn makes itself belong to its turn. Of a session that a store keeps, the results are durable before this resolves.
-   * @throws ToolError `invalid_argument` once the session is closed; `store_failed`, `conflict` or `duplicate` when what was done
-   * could not be recorded durably. All by rejecting
+   * Like `Runtime.execute`, within this session. A turn begins when the previous one has ended, or concurrently if both are `concurrent`; nested
+   * calls of a handler belong to its turn. In a stored session, the results are durable before this resolves.
+   * @throws ToolError `invalid_argument` once the session is closed; `store_failed`, `conflict` or `duplicate` if the calls could not be recorded
+   * durably; all as rejections
    */
   execute(call: ToolCall, options?: ExecuteOptions): Promise<ToolResult>;
   execute(calls: readonly ToolCall[], options?: ExecuteOptions): Promise<readonly ToolResult[]>;
   execute(calls: ToolCall | readonly ToolCall[], options: ExecuteOptions = NO_OPTIONS): Promise<ToolResult | readonly ToolResult[]> {
     try {
       if (options === null || options.idempotencyKey === undefined) return this.#host.runner.run(this, calls, options);
-      if (this.parentCall !== undefined) return submitWithin(this, calls, options); // the handler that it belongs to runs again after a crash
+      // the handler that the session belongs to runs again after a crash
+      if (this.parentCall !== undefined) return submitWithin(this, calls, options);
       return this.#submit(calls, options, options.idempotencyKey);
     } catch (thrown: unknown) {
       return Promise.reject(unreadableOptions(thrown, this instanceof RuntimeSession ? undefined : "session"));
@@ -193,9 +202,9 @@ export class RuntimeSession extends ReceivingSession {
   }
 
   /**
-   * Begins a call as a background job. Resolves to the job as soon as its beginning is durable; see `Runtime.jobs`.
-   * @throws ToolError with the code and message of the call's result where it is refused before it begins, such as `not_found` or
-   * `invalid_input`; `not_simulatable` in a simulation; and as `execute`. By rejecting
+   * Starts a call as a background job. Resolves to the job as soon as its start is durable; see `Runtime.jobs`.
+   * @throws ToolError with the code and message of the call's result if it is refused before it starts, such as `not_found` or `invalid_input`;
+   * `not_simulatable` in a simulation; and as `execute`; as a rejection
    */
   async submit(call: ToolCall, options: SubmitOptions = NO_OPTIONS): Promise<JobStatus> {
     if (this.simulation !== undefined) throw noJobs();
@@ -204,10 +213,10 @@ export class RuntimeSession extends ReceivingSession {
   }
 
   /**
-   * Holds one turn for all that the work does: the rounds of a loop, each a message of a model with its calls. It begins as a turn of
-   * `execute` does, and calls that the work makes by `execute` belong to it. A round that is still open when the work ends is voided.
-   * @throws what the work throws; ToolError `invalid_argument` once the session is closed; `cancelled` when the signal aborts before it
-   * begins. All by rejecting
+   * Holds one turn while `work` runs: the rounds of a loop, each a message of a model with its calls. It begins like a turn of `execute`, and calls
+   * that `work` makes by `execute` belong to it. A round that is still open when `work` ends is voided.
+   * @throws the error that `work` throws; ToolError `invalid_argument` once the session is closed; `cancelled` if the signal aborts before the turn
+   * begins; all as rejections
    */
   turn<T>(work: (turn: SessionTurn) => Promise<T>, options: { readonly signal?: AbortSignal } = {}): Promise<T> {
     try {
@@ -219,11 +228,11 @@ export class RuntimeSession extends ReceivingSession {
   }
 
   /**
-   * Tries calls without a trace: in a branch of the session as it is now, which is dropped. Does not wait for a turn that runs.
+   * Tries calls without a trace: in a branch of the session's current head, which is dropped afterwards. Does not wait for a running turn.
    *
-   * Reads run; calls that change nothing but the session's state run on the branch's; every other call is answered by its
-   * engine's own `simulate` or by the runtime's `standIn`, else it ends `not_simulatable`.
-   * @throws ToolError `invalid_argument` once the session is closed. By rejecting
+   * Reads run; calls that change nothing but the session's state run on the state of the branch; every other call is answered by its engine's own
+   * `simulate` or by the runtime's `standIn`, else it ends with `not_simulatable`.
+   * @throws ToolError `invalid_argument` once the session is closed, as a rejection
    */
   async simulate(calls: ToolCall | readonly ToolCall[], options: SimulateOptions = {}): Promise<Simulation> {
     checkKnownKeys(options, SIMULATE_OPTIONS, "simulate()");
@@ -238,9 +247,9 @@ export class RuntimeSession extends ReceivingSession {
   }
 
   /**
-   * Begins a branch: a session that continues from where this one is, and shares what came before. Costs the same however long
-   * that is. While a turn runs, the branch begins before it.
-   * @throws ToolError `invalid_argument` once the session is closed; `duplicate` for an id in use; `resource_busy` for one that is being removed
+   * Begins a branch: a session that continues from the current head and shares the history. Takes constant time, however long the history is. While a
+   * turn runs, the branch begins before that turn.
+   * @throws ToolError `invalid_argument` once the session is closed; `duplicate` for an id in use; `resource_busy` for an id that is being removed
    */
   fork(options: ForkOptions = {}): RuntimeSession {
     if (this.closed) throw closedSession(this);
@@ -248,14 +257,19 @@ export class RuntimeSession extends ReceivingSession {
   }
 
   /**
-   * Begins a branch of the session as it was after its first `length` events, which it reads. It can be compared and dropped, and `commit` refuses it once the session has more events than those.
-   * @throws ToolError `invalid_argument` for a length that the session does not have; `conflict` where a turn was under way there; `not_forkable` where an engine keeps what it remembers elsewhere, and cannot go back; as `fork`. By rejecting
+   * Begins a branch of the session as it was after its first `length` events, which it reads. The branch can be compared and discarded; `commit`
+   * refuses it if the session has more events than those.
+   * @throws ToolError `invalid_argument` for a length that the session does not have; `conflict` if a turn was running at that point; `not_forkable`
+   * if an engine keeps session state remotely and cannot go back; as `fork`; as a rejection
    */
   forkAt(length: number, options: ForkOptions = {}): Promise<RuntimeSession> {
     return this.#host.branches.branchAt(this, length, options);
   }
 
-  /** Returns the changes of this branch since it was taken; of the calls of one that a store keeps, the latest (see `log`). @throws ToolError `invalid_argument` for a session that is not a branch */
+  /**
+   * Returns the changes of this branch since it began; for a stored branch, only its latest calls (see `log`). @throws ToolError `invalid_argument`
+   * for a session that is not a branch
+   */
   diff(): SessionDiff {
     if (this.#parent === undefined || this.#base === undefined) throw noBranch(this);
     const pretended = this.simulation?.pretended ?? [];
@@ -263,9 +277,10 @@ export class RuntimeSession extends ReceivingSession {
   }
 
   /**
-   * Makes what this branch did part of the session it came from, and closes it. Calls keep their ids, results and origins; nothing is run again. Sessions
-   * that its calls have begun and left open go on, and belong to that session from now on.
-   * @throws ToolError `conflict` when that session has moved on since, has been closed, or an engine cannot take the branch over, and where the branch was closed and removed; `invalid_argument` for a session that is not a branch or was committed before. By rejecting
+   * Makes the changes of this branch part of the session that it came from, and closes the branch. Calls keep their ids, results and origins; nothing
+   * is run again. Open sessions that its calls began continue, and belong to that session from now on.
+   * @throws ToolError `conflict` if that session has more events since or was closed, if an engine cannot adopt the branch, or if the branch was
+   * closed and removed; `invalid_argument` for a session that is not a branch or was committed before; as a rejection
    */
   async commit(): Promise<void> {
     if (this.#parent === undefined) throw noBranch(this);
@@ -273,35 +288,36 @@ export class RuntimeSession extends ReceivingSession {
   }
 
   /**
-   * Drops this branch: cancels what runs in it, closes it, and forgets what a store has of it unless others are branches of it. What is open
-   * in sessions that its calls have begun is ended. Until this has ended, its id is not free. Idempotent, also where another session has taken the id since.
-   * @throws ToolError `invalid_argument` for a session that is not a branch; `resource_busy` where it was closed and resumed; `store_failed`. By rejecting
+   * Discards this branch: cancels its running calls, closes it, and removes it from the store unless other sessions branch off it. Open calls in
+   * sessions that its calls began are ended. Until this ends, its id is not free. Idempotent, even if another session has the id since.
+   * @throws ToolError `invalid_argument` for a session that is not a branch; `resource_busy` if it was closed and resumed; `store_failed`; as a
+   * rejection
    */
   async discard(): Promise<void> {
     if (this.#parent === undefined) throw noBranch(this);
     await this.#host.branches.discard(this);
   }
 
-  /** The session as JSON, to be stored or sent and given to `Runtime.session(id, { from })`. Waits for the turn that runs. */
+  /** Returns the session as JSON, to be stored or sent, and passed to `Runtime.session(id, { from })`. Waits for the running turn. */
   async snapshot(): Promise<SessionSnapshot> {
     return this.#host.snapshot(this);
   }
 
-  /** Every recorded event, the oldest first; read page by page where a store keeps them. */
+  /** Every recorded event, the oldest first; read page by page from a store. */
   events(): AsyncGenerator<SessionEvent> {
     return this.#host.events(this);
   }
 
-  /** Calls the listener when a background job of this session asks something or has ended. The returned function ends that. */
+  /** Calls the listener when a background job of this session asks something or has ended. The returned function removes the listener. */
   onJob(listener: (job: JobStatus) => void): () => void {
     checkArgument(typeof listener === "function", "onJob()", "a function", listener);
     return this.#parts.jobs.listen(this.id, safeJobListener(listener, this.ports.log));
   }
 
   /**
-   * The conversation as a model is shown it, the oldest first: at most `maxTurns` turns (50) of what is in memory, calls paired with
-   * results, superseded results left out where asked.
-   * @throws ToolError `invalid_argument` for options that cannot be
+   * The conversation as a model is shown it, the oldest first: at most `maxTurns` turns (50) of the events in memory, with calls paired with results
+   * and, if asked, superseded results left out.
+   * @throws ToolError `invalid_argument` for invalid options
    */
   messages(options: MessagesOptions = {}): readonly ModelMessage[] {
     checkMessagesOptions(options, "messages()");
@@ -309,9 +325,8 @@ export class RuntimeSession extends ReceivingSession {
   }
 
   /**
-   * Ends the session here: its calls are refused from now on, and engines let go of it. Its events in a store stay and can
-   * be resumed. Idempotent. Resolves when everything is written; rejects when it cannot be. For a handler of its own turn, it
-   * resolves at once, and the session ends when the turn is over.
+   * Closes the session here: further calls are refused, and engines end it. Its events in a store stay and can be resumed. Idempotent. Resolves when
+   * everything is written, and rejects if that fails. For a handler of its own turn, it resolves at once, and the session ends after the turn.
    */
   close(): Promise<void> {
     this.markClosed();
@@ -351,7 +366,7 @@ export class RuntimeSession extends ReceivingSession {
     return this.#closed.signal;
   }
 
-  /** How many of its events are those of the session it is a branch of. @internal */
+  /** How many of its events belong to the session that it branched from. @internal */
   get baseLength(): number {
     return this.#base?.length ?? 0;
   }
@@ -360,7 +375,7 @@ export class RuntimeSession extends ReceivingSession {
     const { length } = this;
     super.recordAll(events);
     const first = events[0]?.sessionId === this.id ? events[0] : undefined;
-    // A key belongs to its session from the moment that its batch is recorded, whatever becomes of the store.
+    // A key belongs to its session as soon as its batch is recorded, even if the store fails.
     if (first?.type === "batch-start" || first?.type === "batch-rollback") this.submissions.notice(first, length);
   }
 
@@ -369,7 +384,7 @@ export class RuntimeSession extends ReceivingSession {
     return (this.#submissions ??= new Submissions());
   }
 
-  /** A name for the next simulation of this session, used once and not taken from the ids of others. @internal */
+  /** A new id for the next simulation of this session, which does not use up the ids of others. @internal */
   nextSimulationId(): string {
     return shortId(`${this.id}~${this.length}.${++this.#branches}`);
   }

@@ -1,5 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-/** The whole, wired: toolsets in, calls in, results out. */
+/** The runtime, which connects all parts: it takes toolsets and calls, and returns results. */
 import type { ToolCall } from "../core/call.ts";
 import { OWN_NAMESPACE } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
@@ -51,21 +51,21 @@ import { watchSources } from "../registry/lifecycle/watch-sources.ts";
 
 export type { RuntimeOptions };
 
-/** Every setting has a default: `createRuntime({ tools: [myTool] })` is enough. */
+/** Creates a runtime. Every setting has a default: `createRuntime({ tools: [myTool] })` is enough. */
 export function createRuntime(options: RuntimeOptions = {}): Runtime {
   return new Runtime(options);
 }
 
 const DEFAULT_KEEP_EVENTS = 10_000;
 
-/** A runtime without loops: it makes calls and keeps sessions. `createRuntime` returns a `Runtime`, which adds `loop()`. */
+/** A runtime without loops: it runs calls and keeps sessions. `createRuntime` returns a `Runtime`, which adds `loop()`. */
 export class Runtime {
   readonly registry: Registry;
-  /** The store that sessions are kept in; undefined where they end with the process. */
+  /** The store of the sessions; undefined if they end with the process. */
   readonly store: Store | undefined;
-  /** Where the files of answers and messages are kept; undefined where they are part of the log, or left out. */
+  /** Where the files of answers and messages are kept; undefined if they are part of the log, or left out. */
   readonly artifacts: ArtifactStore | undefined;
-  /** The places that this process has. */
+  /** The places of this process. */
   readonly places: readonly string[];
   readonly #options: RuntimeOptions;
   readonly #ports: Ports;
@@ -110,7 +110,7 @@ export class Runtime {
       pins: options.pins,
       whenUnused: (engine) => this.#parts.running.whenEnded((run) => run.route?.engine === engine),
     });
-    this.registry.removeToolset(OWN_NAMESPACE); // of a runtime that could not be made
+    this.registry.removeToolset(OWN_NAMESPACE); // left by a runtime whose constructor failed
     this.registry.addToolset(
       readResultToolset(this.#parts.largeResults, (sessionId, callId) => findOutput(this.#sessions.open, { sessionId, callId })),
     );
@@ -121,7 +121,10 @@ export class Runtime {
     for (const warning of [...unansweredTools(options), ...unknownBareNames(options, this.registry)]) this.#ports.log.warn(warning);
   }
 
-  /** Opens every toolset that needs it, once; the report names those that failed, and the others work. @throws ToolError `unavailable` with `strict` when one failed, and all are closed then; `invalid_argument` where it was closed before. By rejecting */
+  /**
+   * Opens every toolset that needs it, once. The report names those that failed; the others work. @throws ToolError with `strict`, `unavailable` if
+   * one failed, in which case all are closed; `invalid_argument` if the runtime was closed before; as a rejection
+   */
   open(): Promise<OpenReport> {
     return this.#lifecycle.open();
   }
@@ -129,41 +132,41 @@ export class Runtime {
   /**
    * Opens one toolset: after `closeToolset`, after it failed to open, or instead of `open`.
    *
-   * @throws ToolError `not_found`; `unavailable` where it could not be opened or is disabled. By rejecting
+   * @throws ToolError `not_found`; `unavailable` if it could not be opened or is disabled; as a rejection
    */
   openToolset(name: string): Promise<void> {
     return this.#lifecycle.openOne(name);
   }
 
   /**
-   * Takes the tools of one toolset away: calls of them end `unavailable`. Its engine is closed once the calls that use it have ended,
-   * unless another toolset shares it. Until `openToolset`, neither `open` nor `refresh` opens it again.
+   * Removes the tools of one toolset: calls of them end with `unavailable`. Its engine is closed once the calls that use it have ended, unless
+   * another toolset shares it. Until `openToolset`, neither `open` nor `refresh` opens it again.
    *
-   * @throws ToolError `not_found`; `unavailable` where the engine would not close. By rejecting
+   * @throws ToolError `not_found`; `unavailable` if the engine failed to close; as a rejection
    */
   closeToolset(name: string): Promise<void> {
     return this.#lifecycle.closeOne(name);
   }
 
   /**
-   * Reads the sources again, asks engines that can say it which tools they have, opens what is new or did not open before, and puts
-   * what is different in place at one moment: a call sees all of it or nothing. Toolsets that fail stay as they were, and running calls continue
-   * with the tool they began with.
+   * Reads the sources again, asks engines that list tools for their current ones, opens new toolsets and those that failed to open before, and
+   * applies all changes atomically: a call sees all of them or none. Toolsets that fail stay as they were, and running calls continue with the tool
+   * that they began with.
    *
-   * @throws ToolError `invalid_argument` before `open` and after `close`; with `strict` whatever failed, and nothing has changed then
+   * @throws ToolError `invalid_argument` before `open` and after `close`; with `strict`, any failure, in which case nothing has changed
    */
   refresh(): Promise<RefreshReport> {
     return this.#lifecycle.refresh();
   }
 
-  /** Refreshes whenever a source may have changed; what goes wrong is logged. The returned function ends that, as `close` does. */
+  /** Refreshes whenever a source may have changed; failures are logged. The returned function stops that, as does `close`. */
   watch(): () => void {
     const stop = watchSources(this.#lifecycle, this.#ports);
     this.#stops.add(stop);
     return stop;
   }
 
-  /** Tells the listener of every event from now on, after those that listen already. The returned function ends that. */
+  /** Calls the listener with every event from now on, after the earlier listeners. The returned function removes it. */
   subscribe(listener: EventListener): () => void {
     const stop = this.#listeners.add(listener);
     this.#parts.listening = true;
@@ -173,7 +176,10 @@ export class Runtime {
     };
   }
 
-  /** Makes what it and its loops do part of traces: see `haft/telemetry`. The returned function ends that. @throws ToolError `duplicate` where it is traced already */
+  /**
+   * Traces the work of the runtime and its loops: see `haft/telemetry`. The returned function stops that. @throws ToolError `duplicate` if it is
+   * traced already
+   */
   trace(tracing: Tracing): () => void {
     if (this.#parts.tracing !== undefined) throw new ToolError("duplicate", "This runtime is traced already; end that first.");
     this.#parts.tracing = tracing;
@@ -187,18 +193,18 @@ export class Runtime {
     return this.#ports;
   }
 
-  /** Makes the traces of this runtime, for a server that continues those of its clients; undefined while there are none. */
+  /** The tracing of this runtime, for a server that continues the traces of its clients; undefined without one. */
   get tracing(): Tracing | undefined {
     return this.#parts.tracing;
   }
 
   /**
-   * Reads events, each with its place: of one session or of all, first what is kept behind `after`, then what happens, without a gap or a
-   * repetition. Sessions need not be open here: what other processes write to the store comes within a second.
+   * Reads events, each with its position, of one session or of all: first those that are kept after `after`, then new ones, without gaps or
+   * duplicates. Sessions need not be open here: events that other processes write to the store arrive within a second.
    *
-   * An event of a log comes once the store has it, so that a reader can continue from its `cursor` in any process; others have no cursor.
+   * An event of a log arrives once it is durable, so that a reader can continue from its `cursor` in any process; other events have no cursor.
    *
-   * @throws ToolError `invalid_argument` at once; see `EventFeed.read` for what is known later
+   * @throws ToolError `invalid_argument` at once; see `EventFeed.read` for later errors
    */
   events(options: EventsOptions = {}): EventFeed {
     const parts = { store: this.#options.store, ports: this.#ports, subscribe: (listener: EventListener) => this.subscribe(listener) };
@@ -206,13 +212,12 @@ export class Runtime {
   }
 
   /**
-   * Runs one call, or the calls of one message together. Never rejects for what a call did: each call has
-   * its result, in call order.
+   * Runs one call, or the calls of one message together. Never rejects because of a call: each call has its result, in call order.
    *
-   * A handler may run calls too. They borrow the locks and slots that the handler's own call holds; one that would write what that call only
-   * reads ends at once as `resource_busy`, since it could never be granted.
+   * A handler may make calls too. They borrow the locks and slots of the handler's own call. A nested call that would write something that the outer
+   * call only reads ends at once with `resource_busy`, because it could never get the lock.
    *
-   * @throws ToolExecutionError only with `onError: "throw"`; ToolError `invalid_argument` for wrong options. Both by rejecting
+   * @throws ToolExecutionError only with `onError: "throw"`; ToolError `invalid_argument` for invalid options; both as rejections
    */
   execute(call: ToolCall, options?: ExecuteOptions): Promise<ToolResult>;
   execute(calls: readonly ToolCall[], options?: ExecuteOptions): Promise<readonly ToolResult[]>;
@@ -224,7 +229,7 @@ export class Runtime {
     }
   }
 
-  /** As `RuntimeSession.simulate`, of a session that has only begun: there is nothing to commit to. */
+  /** Like `RuntimeSession.simulate`, in a new, empty session: there is nothing to commit to. */
   async simulate(calls: ToolCall | readonly ToolCall[], options: SimulateOptions = {}): Promise<Simulation> {
     const session = this.#sessions.ephemeral();
     try {
@@ -236,9 +241,9 @@ export class Runtime {
   }
 
   /**
-   * Starts a conversation whose calls share state and are recorded, or continues from a snapshot of one.
+   * Begins a conversation whose calls share state and are recorded, or continues from a snapshot of one.
    *
-   * An id that the store has already shows at the first `execute`, which rejects with `duplicate` before anything runs.
+   * If the store has the id already, the first `execute` rejects with `duplicate` before anything runs.
    *
    * @throws ToolError `duplicate` for an id in use; `corrupt_record` for a snapshot that is damaged or of another version
    */
@@ -248,12 +253,13 @@ export class Runtime {
   }
 
   /**
-   * Takes up a session that the store has, after a crash or an end: its history, its state, and a result for every call that had begun.
+   * Resumes a stored session, after a crash or after it was closed: with its history, its state, and a result for every call that had begun.
    *
-   * Resolves when those calls have ended. One that waited for approval is asked about again, and awaited until it is answered: a server that is to take the answer listens
-   * before.
+   * Resolves when those calls have ended. If a call had waited for approval, it is asked again, and `resume` waits for the answer: a server that is
+   * to receive the answer must listen before.
    *
-   * @throws ToolError `not_found`; `resource_busy` while another process has it open; `corrupt_record` for a damaged log; `duplicate` when open here. By rejecting
+   * @throws ToolError `not_found`; `resource_busy` while another process has it open; `corrupt_record` for a damaged log; `duplicate` if it is open
+   * here; as a rejection
    */
   resume(id: string, options: ResumeOptions = {}): Promise<RuntimeSession> {
     return this.#sessions.resume(id, options);
@@ -264,35 +270,39 @@ export class Runtime {
     return this.#sessions.open;
   }
 
-  /** The calls that run in the background, and the latest of those that have ended. */
+  /** The background jobs that have not ended, and the latest of those that have. */
   get jobs(): Jobs {
     return (this.#jobs ??= new Jobs(this.#parts, storedJobsOf(this.store, this.#ports.clock)));
   }
 
-  /** Which calls need approval, the questions that are open, and the way to answer them by id. */
+  /** The approvals: which calls need approval, which questions are open, and how to answer them by id. */
   get approvals(): Approvals {
     return this.#parts.approvals;
   }
 
-  /** Counts of the work that the runtime has done so far. */
+  /** Counts of the runtime's work so far. */
   get counters(): Readonly<CallCounters> {
     return { ...this.#parts.counters };
   }
 
-  /** The calls that have begun and not ended, oldest first: with the input, as given until it is checked, and the job that each is or was made in. */
+  /**
+   * The calls that have begun and not ended, oldest first: with their input (as given, until it is validated) and the job that each is or is nested
+   * in.
+   */
   get running(): readonly { readonly callId: string; readonly name: string; readonly input: unknown; readonly jobId?: string }[] {
     return this.#parts.running.all().map(runningCall);
   }
 
   /**
-   * The calls that have begun and not ended, oldest first, of sessions in a store that outlives the process, each with what it waits for and the session that
-   * has to be resumed for it. A session of which all calls wait loses nothing by `sessions.handOver`: their questions stay open, and they continue where it is resumed.
+   * The calls that have begun and not ended, oldest first, of sessions in a store that outlives the process: what each waits for, and which session
+   * to resume for it. A session in which all calls wait loses nothing by `sessions.handOver`: their questions stay open, and they continue where it
+   * is resumed.
    */
   get underWay(): readonly CallUnderWay[] {
     return this.store?.outlivesProcess === true ? callsUnderWay(this.#parts) : [];
   }
 
-  /** Cancels one call that runs: its result is `cancelled`. False when none of this id runs. */
+  /** Cancels one running call: its result is `cancelled`. False if no call with this id runs. */
   cancel(callId: string, reason = "the call was cancelled"): boolean {
     checkText(callId, "cancel()", "the id of a call");
     checkText(reason, "cancel(callId, reason)", "the reason");
@@ -302,8 +312,9 @@ export class Runtime {
   }
 
   /**
-   * Cancels what runs, takes every tool away, waits for the results, then closes every toolset. Calls that a `resume` under way continues get no
-   * result: the next `resume` has them. Idempotent; resolves to the errors of toolsets that would not close. Handlers that do not obey their signal may still run.
+   * Cancels running calls, removes every tool, waits for the results, then closes every toolset. Calls that a `resume` in progress continues get no
+   * result: the next `resume` continues them. Idempotent; resolves to the errors of writing sessions and of toolsets that failed to close. Handlers
+   * that ignore their signal may still run.
    */
   async close(): Promise<readonly ToolError[]> {
     for (const stop of this.#stops) stop();

@@ -1,4 +1,4 @@
-/** The refusals of sessions. */
+/** Errors of sessions. */
 import { ToolError } from "../core/error.ts";
 import type { Store } from "../core/store.ts";
 import type { Session } from "../session/session.ts";
@@ -27,7 +27,7 @@ export function hasBranch({ id }: Session, branchId: string): ToolError {
   );
 }
 
-/** Why the id of a session is not free yet. */
+/** The error of an id that is not free yet. */
 export function beingRemoved(id: string): ToolError {
   return new ToolError("resource_busy", `The session ${JSON.stringify(id)} is being removed.`, {
     retryable: true,
@@ -36,24 +36,24 @@ export function beingRemoved(id: string): ToolError {
   });
 }
 
-/** Why a session that is closed cannot be removed. */
+/** The error of a closed session that cannot be removed. */
 export function takenAgain(id: string): ToolError {
   return new ToolError("resource_busy", `The session ${JSON.stringify(id)} cannot be removed: another session has its id now.`, {
     operatorHint: "Use the object of that session.",
   });
 }
 
-/** Why a closed branch cannot be committed. */
+/** The error of a closed branch that cannot be committed. */
 export function wasRemoved(id: string): ToolError {
   return new ToolError("conflict", `The session ${JSON.stringify(id)} was removed after it was closed, and its id may be another's now.`);
 }
 
-/** Why a session is not open that was removed while it was being resumed. */
+/** The error of a resume whose session was removed meanwhile. */
 export function removedMeanwhile(id: string): ToolError {
   return new ToolError("conflict", `The session ${JSON.stringify(id)} was removed while it was resumed.`, { retryable: false });
 }
 
-/** The store that there must be. @throws ToolError `invalid_argument` */
+/** Returns the store if there is one. @throws ToolError `invalid_argument` */
 export function storeFor(id: string, store: Store | undefined): Store {
   if (store !== undefined) return store;
   throw new ToolError("invalid_argument", `The session ${JSON.stringify(id)} cannot be resumed: the runtime has no store.`, {
@@ -61,7 +61,7 @@ export function storeFor(id: string, store: Store | undefined): Store {
   });
 }
 
-/** The store has more of the session than was ever recorded here. */
+/** Notes and returns the error of a session that another process has continued: the store has events that were not recorded here. */
 export function noteTakenOver(session: Session): ToolError {
   const message = `The session ${JSON.stringify(session.id)} was taken over by another process, which has continued it.`;
   const error = new ToolError("conflict", message, { operatorHint: "Resume the session again to continue it." });
@@ -69,7 +69,7 @@ export function noteTakenOver(session: Session): ToolError {
   return error;
 }
 
-/** Why the end of a job that another process continues is not known here. */
+/** The error for a session whose calls and jobs another process continues. */
 export function handedOver(id: string): ToolError {
   return new ToolError("conflict", `The session ${JSON.stringify(id)} was given to another process, which continues its calls and jobs.`, {
     retryable: true,
@@ -77,7 +77,7 @@ export function handedOver(id: string): ToolError {
   });
 }
 
-/** Why a session is not open that was being resumed when its runtime was closed. */
+/** The error of a resume whose runtime was closed meanwhile. */
 export function resumeEnded(id: string): ToolError {
   return new ToolError("cancelled", `The session ${JSON.stringify(id)} was not resumed: the runtime was closed.`, {
     operatorHint: "Resume it again: the calls that had not ended continue then.",

@@ -1,4 +1,4 @@
-/** From the events of a session to the conversation that a model is shown. */
+/** Builds the conversation that a model is shown from the events of a session. */
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { JobStatus } from "../core/job-status.ts";
@@ -9,11 +9,11 @@ import { modelHistory, type ModelHistoryOptions } from "../history/model-history
 import type { Registry } from "../registry/registry.ts";
 import type { Session } from "../session/session.ts";
 
-/** The part of a conversation that is shown. */
+/** Which part of a conversation is shown. */
 export interface MessagesOptions extends Omit<ModelHistoryOptions, "trim"> {
-  /** Leave out results that newer calls have made worthless, above a share of a budget. @default they stay */
+  /** Leave out results that newer calls supersede, above a share of a budget. @default they stay */
   readonly trim?: {
-    /** The largest size of the history, in bytes; three or four are one token of English text. @default maxBytes */
+    /** Maximum size of the history, in bytes; three or four bytes are one token of English text. @default maxBytes */
     readonly budgetBytes?: number;
     /** The share of the budget above which results are left out. @default 0.75 */
     readonly threshold?: number;
@@ -25,7 +25,7 @@ export interface MessagesOptions extends Omit<ModelHistoryOptions, "trim"> {
 const OPTIONS: OptionNames<MessagesOptions> = { maxTurns: true, maxBytes: true, trim: true };
 const TRIM_OPTIONS: OptionNames<NonNullable<MessagesOptions["trim"]>> = { budgetBytes: true, threshold: true, pinned: true };
 
-/** @throws ToolError `invalid_argument` for an option that is none */
+/** @throws ToolError `invalid_argument` for an unknown option */
 export function checkMessagesOptions(options: MessagesOptions, owner: string): void {
   checkKnownKeys(options, OPTIONS, owner);
   if (options.trim !== undefined) checkKnownKeys(options.trim, TRIM_OPTIONS, `trim of ${owner}`);
@@ -35,11 +35,11 @@ type RoundEnd = SessionEvent & { readonly type: "round-end" };
 
 type JobEvent = SessionEvent & { readonly type: "job-output" | "job-end" };
 
-/** Facts about calls that their events do not have. */
+/** Facts about calls that are not in the given events. */
 interface KnownOfCalls {
-  /** Whether earlier events say that a call was rolled back with its batch, or voided with its message. */
+  /** Whether, according to earlier events, a call was rolled back with its batch or voided with its message. */
   readonly wasTakenBack: (callId: string) => boolean;
-  /** Whether a job without an end runs in this session, and not in the one that it was taken from. */
+  /** Whether a job that has not ended runs in this session rather than in the one that it branched from. */
   readonly runsHere: (callId: string) => boolean;
 }
 
@@ -56,10 +56,8 @@ export const CONVERSATION_EVENTS: ReadonlySet<SessionEvent["type"]> = new Set<Se
 ]);
 
 /**
- * Everything that was said, called and answered, the oldest first, without the batches that were rolled back, the rounds that
- * were voided, and what was said and called in their calls; of composite tools the answer, and not the
- * calls that they made. The calls of a round are together after what the model said with them,
- * whenever they began.
+ * All messages, calls and results, the oldest first; without rolled back batches, voided rounds, and messages and calls nested in either. Of
+ * composite tools, the answer is included, but not the nested calls. The calls of a round follow the model's message directly, whenever they began.
  */
 export function conversationOf(events: readonly SessionEvent[], known?: KnownOfCalls): readonly ModelMessage[] {
   return new Conversation(events, known).messages;
@@ -70,12 +68,12 @@ class Conversation {
   readonly #left = new Set<string>();
   readonly #rounds = new Map<string, RoundEnd>();
   readonly #calls = new Map<string, ModelMessage>();
-  /** The ids of those that became background jobs. */
+  /** The ids of calls that became background jobs. */
   readonly #jobs = new Set<string>();
   #ended: (SessionEvent & { readonly type: "call-end" }) | undefined;
-  /** Rounds that are written down. */
+  /** Rounds that are in `messages` already. */
   readonly #written = new Set<RoundEnd>();
-  /** The words of a message of the model that is over: calls behind it are not its own. */
+  /** The latest message of a model that has ended: later calls do not belong to it. */
   #whole: ModelMessage | undefined;
   /** The ids of background jobs that have ended. */
   readonly #over = new Set<string>();
@@ -116,7 +114,7 @@ class Conversation {
     }
   }
 
-  /** Whether what was said or called in this call is left out with it. */
+  /** Whether messages and calls nested in this call are left out with it. */
   #isLeft(callId: string | undefined): boolean {
     return callId !== undefined && (this.#left.has(callId) || this.#known?.wasTakenBack(callId) === true);
   }
@@ -138,12 +136,15 @@ class Conversation {
     this.#writeCall(callId);
   }
 
-  /** Begins a message of the model without words, where its calls would otherwise join the message before it. */
+  /** Adds an empty message of the model if the next calls would otherwise join the previous message. */
   #separate(at: number): void {
     if (this.#whole !== undefined && this.messages.at(-1) === this.#whole) this.#add({ role: "assistant", at, content: "" });
   }
 
-  /** The history stays as the model was shown it: the call is answered with this for good. In a branch the model reads that there is no further result. */
+  /**
+   * Adds the placeholder result, which stays the answer to the call, so that the history does not change. In a branch, it tells the model that no
+   * further result follows.
+   */
   #addPlaceholder({ at, callId, toolName, mode }: SessionEvent & { readonly type: "job-start" }): void {
     this.#jobs.add(callId);
     const call = this.#calls.get(callId);
@@ -157,7 +158,10 @@ class Conversation {
     });
   }
 
-  /** The end of its call is right before that of the job; its beginning may be older than what is in memory. */
+  /**
+   * Notes the end of a call and returns whether it is a job: the `call-end` comes directly before the `job-end`, and the `job-start` may be older
+   * than the events in memory.
+   */
   #isJob(event: SessionEvent & { readonly type: "call-end" }): boolean {
     this.#ended = event;
     return this.#jobs.has(event.callId);

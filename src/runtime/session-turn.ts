@@ -1,4 +1,4 @@
-/** A turn of a session that is held for several rounds, as a loop does. */
+/** A turn of a session that is held for several rounds, as by a loop. */
 import type { SessionMessage } from "../core/message.ts";
 import { ToolError } from "../core/error.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
@@ -37,7 +37,7 @@ export class HeldTurn implements SessionTurn {
     this.session = host.session;
     this.signal = host.session.whenClosed;
     this.#host = host;
-    // The error of a round that cannot end is thrown where the turn is ended.
+    // The error of a round that cannot end is thrown by `close`.
     this.#forget = onAbort(this.signal, () => void this.#open?.void("the session was closed").catch(() => {}));
   }
 
@@ -81,7 +81,7 @@ export class HeldTurn implements SessionTurn {
     return (this.#open = round);
   }
 
-  /** Ends the turn: a round that was not ended is voided. @internal */
+  /** Ends the turn; an open round is voided. @internal */
   async close(): Promise<void> {
     this.#isOver = true;
     this.#forget();

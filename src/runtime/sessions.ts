@@ -1,4 +1,4 @@
-/** The sessions of a runtime: begun, branched, resumed after a crash, and ended. */
+/** The sessions of a runtime: begins, branches, resumes and closes them. */
 import type { ToolCall } from "../core/call.ts";
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
@@ -49,19 +49,19 @@ export class Sessions implements SessionHost {
     return this.#newSessions.open;
   }
 
-  /** Begins a session, from a snapshot where there is one. @throws ToolError `duplicate`, `corrupt_record` */
+  /** Begins a session, from a snapshot if one is given. @throws ToolError `duplicate`, `corrupt_record` */
   create(id: string | undefined, start?: SessionStart): RuntimeSession {
     return this.#newSessions.create(id, start);
   }
 
-  /** Takes up a session that the store has; see `Runtime.resume`. */
+  /** Resumes a stored session; see `Runtime.resume`. */
   async resume(id: string, options: ResumeOptions): Promise<RuntimeSession> {
     checkSessionId(id);
     checkResumeOptions(options);
     return await this.#resumedSessions.resume(id, options);
   }
 
-  /** Begins a session for the handler of a call, or takes it up again after a crash; see `sessionWithin`. */
+  /** Begins a session for the handler of a call, or resumes it after a crash; see `sessionWithin`. */
   async within(
     { callId, turn: { session }, isLogged, options }: AdmittedCall,
     { allow, attempt }: { readonly allow: VisibilityRules | undefined; readonly attempt: BeginningAttempt },
@@ -86,7 +86,7 @@ export class Sessions implements SessionHost {
     return begun;
   }
 
-  /** Ends a session that a call of a simulation has begun with the simulation: nothing else finds it. */
+  /** Closes a session that a call of a simulation began when the simulation ends: no other code can find it. */
   #endWith(simulated: RuntimeSession, inner: RuntimeSession): void {
     const forget = onAbort(simulated.whenClosed, () => {
       inner.markClosed();
@@ -100,7 +100,7 @@ export class Sessions implements SessionHost {
     return submitCalls(session, calls, options, { runner: this.runner, events: ownEvents });
   }
 
-  /** Taken in a turn of its own, so that nothing happens meanwhile; for a handler of the running turn, as of before that turn. */
+  /** Takes a snapshot in its own turn, so that nothing happens meanwhile; for a handler of the running turn, as of before that turn. */
   async snapshot(session: RuntimeSession): Promise<SessionSnapshot> {
     if (session.ready !== undefined) await session.ready;
     return session.turns.run(async () => {
@@ -141,12 +141,12 @@ export class Sessions implements SessionHost {
     }
   }
 
-  /** A session that only gives simulations something to be a branch of. */
+  /** A session whose only purpose is to be the parent of simulations. */
   ephemeral(): RuntimeSession {
     return this.#newSessions.ephemeral();
   }
 
-  /** Ends every session and the store; resolves to what could not be written. */
+  /** Closes every session and the store; resolves to the errors. */
   async closeAll(): Promise<readonly ToolError[]> {
     const ends = await Promise.allSettled([...this.open.all()].map((session) => session.close()));
     await this.#parts.cache.stored?.whenSettled();

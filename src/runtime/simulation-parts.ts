@@ -1,16 +1,16 @@
-/** The parts of the runtime that the calls of a simulation use: everything that would remember them is their own. */
+/** The parts of the runtime that the calls of a simulation use: everything that keeps a trace of calls is replaced. */
 import { createHash } from "node:crypto";
 import { nameMatcher } from "../policy/permission.ts";
 import type { CallParts } from "../call/call-run.ts";
 import { NO_SIDE_EFFECTS, type SideEffects, type SimulationMode } from "../session/simulation-mode.ts";
 
-/** Longer ids of branches are made short in the ids of their calls, which could not be read back else. */
+/** Longer ids of branches are hashed in the ids of their calls, which could not be read back otherwise. */
 const MAX_NAME_LENGTH = 256;
 
 /**
- * The parts for one branch: listeners get no events of its calls, nothing counts them, and they take no ids and no chance from others.
+ * Returns the parts for one branch: listeners get no events of its calls, they are not counted, and they use up no ids or random numbers of others.
  *
- * @param branchName is in the ids of its calls: no other branch that is committed to the same session has it
+ * @param branchName part of the ids of its calls, so it must be unique among the branches that are committed to the same session
  */
 export function simulationParts(parts: CallParts, branchName: string, simulation: SimulationMode): CallParts {
   const hooks = [...parts.beforeHooks, ...parts.afterHooks];
@@ -20,7 +20,7 @@ export function simulationParts(parts: CallParts, branchName: string, simulation
     ...parts,
     ports: {
       ...parts.ports,
-      // A service knows a request by the key that is made of its call's id: one that happens for real needs an id like any other.
+      // A service recognises a request by the key derived from its call's id, so a call that may run for real needs a regular id.
       ids: simulation.mayBeReal ? parts.ports.ids : { next: (prefix) => `${prefix}_${name}_${++ids}` },
       random: { next: () => 0.5 },
     },
@@ -33,12 +33,12 @@ export function simulationParts(parts: CallParts, branchName: string, simulation
   };
 }
 
-/** The name of a branch in the ids of its calls. An id that was given may be that of an earlier branch, which was committed. */
+/** The name of a branch in the ids of its calls. A given id may have belonged to an earlier branch that was committed. */
 export function branchName({ length }: { readonly length: number }, id: string, { id: given }: { readonly id?: string }): string {
   return given === undefined ? id : `${id}~${length}`;
 }
 
-/** From the option `allowSideEffects` to the question whether a tool's calls may happen for real. @throws ToolError `invalid_argument` */
+/** Converts the option `allowSideEffects` to a function that says whether a tool's calls may run for real. @throws ToolError `invalid_argument` */
 export function sideEffects(allowed: boolean | readonly string[]): SideEffects {
   if (allowed === true) return () => true;
   if (allowed === false || allowed.length === 0) return NO_SIDE_EFFECTS;

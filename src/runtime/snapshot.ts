@@ -1,4 +1,4 @@
-/** A session as one JSON value: what was recorded of it, its state, and what its engines remember. */
+/** A session as one JSON value: its events, its state, and the state of its engines. */
 import { ToolError } from "../core/error.ts";
 import type { Engine } from "../core/engine.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -18,18 +18,18 @@ const VERSION = 1;
 export interface SessionSnapshot {
   readonly haft: "snapshot";
   readonly version: typeof VERSION;
-  /** The session it was taken of. */
+  /** The id of the original session. */
   readonly sessionId: string;
   /** Wall-clock milliseconds since the epoch. */
   readonly at: number;
   readonly events: readonly SessionEvent[];
-  /** The values of state by toolset and key; the events give the same. */
+  /** The values of state by toolset and key, which the events also result in. */
   readonly state: Readonly<Record<string, JsonObject>>;
   /** The state of engines, by toolset. */
   readonly engines: JsonObject;
 }
 
-/** Makes the snapshot; deeply frozen. */
+/** Makes the snapshot, deeply frozen. */
 export function makeSnapshot(fields: {
   readonly sessionId: string;
   readonly at: number;
@@ -48,7 +48,7 @@ export function makeSnapshot(fields: {
   });
 }
 
-/** The values of state by toolset and key. A value named `__proto__` is in the events only: no JSON that is read has such a key. */
+/** The values of state by toolset and key. A value named `__proto__` is only in the events, because no JSON that is read may have such a key. */
 function stateObject(state: StateMap): Readonly<Record<string, JsonObject>> {
   const toolsets = new Map<string, [string, JsonValue][]>();
   for (const [at, value] of state.entries()) {
@@ -68,7 +68,7 @@ export interface ReadSnapshot {
   readonly submissions: ReadonlyMap<string, Submitted>;
 }
 
-/** Reads a snapshot, trusting nothing in it. @throws ToolError `corrupt_record` saying what is wrong and where */
+/** Reads an untrusted snapshot. @throws ToolError `corrupt_record` that says what is wrong and where */
 export function readSnapshot(raw: unknown): ReadSnapshot {
   const fields = asObject(raw);
   if (fields["haft"] !== "snapshot") throw corrupt('It does not begin with "haft": "snapshot".');
@@ -89,8 +89,8 @@ export function readSnapshot(raw: unknown): ReadSnapshot {
 }
 
 /**
- * The events that a session from a snapshot begins with. What a resume would take for its own unended work ends here: that was begun elsewhere, for a
- * principal and under rules that only the snapshot speaks of, and may have been done.
+ * The events that a session from a snapshot begins with. Open calls are ended, so that a resume does not treat them as its own: they began elsewhere,
+ * for a principal and under rules that only the snapshot knows, and may have been run.
  */
 export function copiedEvents(
   { id, isStored }: { readonly id: string; readonly isStored: boolean },
@@ -98,7 +98,7 @@ export function copiedEvents(
   clock: Clock,
 ): readonly SessionEvent[] {
   const events = head.log.events();
-  if (!isStored) return events; // nothing resumes it
+  if (!isStored) return events; // without a store, it cannot be resumed
   const fold = new SessionFold(1, id);
   for (const event of events) fold.apply(event);
   const at = { sessionId: id, at: clock.wallTime() };
@@ -106,9 +106,9 @@ export function copiedEvents(
   return [...events, ...fold.open.toReversed().flatMap((call) => endOpenCall(call, outcomeUnknown(call.call.name, reason), at))];
 }
 
-/** The engines of a runtime, whose state has the names of their toolsets in a snapshot. */
+/** Maps engines to toolset names, which identify engine state in a snapshot. */
 export interface ToolsetEngines {
-  /** The engine that answers for a toolset; undefined for a name that is none. */
+  /** The engine of a toolset; undefined for an unknown name. */
   readonly engineOf: (toolset: string) => Engine | undefined;
   /** Names of all toolsets, in order. */
   readonly toolsets: () => readonly string[];
@@ -123,7 +123,7 @@ export function byEngine(snapshots: ReadonlyMap<string, JsonValue>, { engineOf }
   return engines;
 }
 
-/** An engine that several toolsets share is named by the first of them. */
+/** Converts the keys to toolset names; an engine that several toolsets share gets the name of the first. */
 export function byToolset(
   snapshots: ReadonlyMap<Engine, JsonValue>,
   { engineOf, toolsets }: ToolsetEngines,
@@ -136,7 +136,7 @@ export function byToolset(
   return named;
 }
 
-/** The first toolset, or value of one, that is not the same. Compared value by value: each may be as deep as a comparison looks. */
+/** The first toolset, or value of one, that differs. Compares value by value, because the depth of each comparison is limited. */
 function differingPlace(one: Readonly<Record<string, JsonObject>>, other: JsonObject): string | undefined {
   return firstDiffering(one, other, (toolset) => {
     const [left, right] = [one[toolset], other[toolset]];
@@ -154,10 +154,13 @@ function firstDiffering(one: JsonObject, other: JsonObject, find: (key: string) 
   return undefined;
 }
 
-/** Room for long conversations; a snapshot that is larger is for a store. */
+/** Limits that allow long conversations; a larger session belongs in a store. */
 const LIMITS = { maxNodes: 50_000_000, maxChars: 512 * 1024 * 1024, maxDepth: 80 } as const;
 
-/** Each change of a large value costs as much as the value is wide, however short it is written: a client could hold up the process for hours. */
+/**
+ * Maximum number of items that all state changes may touch. A short change of a large value costs as much as the value is large, so that a client
+ * could block the process for hours.
+ */
 const MAX_CHANGED = 2 ** 25;
 
 function changeLimit(): (items: number) => void {

@@ -1,4 +1,4 @@
-/** The background jobs of a store: those of sessions that are open here, elsewhere, or nowhere. */
+/** The background jobs of a store, whether their sessions are open here, elsewhere, or nowhere. */
 import { someOf } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import type { CancelOutcome, StoredJobName, StoredJobs } from "../call/jobs/jobs.ts";
@@ -20,12 +20,12 @@ export function storedJobsOf(store: Store | undefined, clock: Clock): StoredJobs
   };
 }
 
-/** So many ids are looked at for one that was meant. */
+/** Maximum number of ids that are compared to suggest a similar one. */
 const MAX_COMPARED = 1_000;
-/** So many sessions are named where several have a job of one id. */
+/** Maximum number of sessions that are named if several have a job with the same id. */
 const MAX_NAMED = 10;
 
-/** @param now wall-clock milliseconds. @throws ToolError `not_found`, naming ids that are near; `ambiguous` where several sessions have a job of this id */
+/** @param now wall-clock milliseconds. @throws ToolError `not_found`, naming similar ids; `ambiguous` if several sessions have a job with this id */
 export async function findStoredJob(store: Store, { id, sessionId }: StoredJobName, now: number): Promise<StoredJob> {
   const jobs = await listStoredJobs(store, { id, limit: MAX_NAMED + 1, ...(sessionId === undefined ? {} : { sessionId }) }, now);
   const [job, other] = jobs;
@@ -38,10 +38,10 @@ export async function findStoredJob(store: Store, { id, sessionId }: StoredJobNa
 }
 
 /**
- * Cancels a job in any process. Where no process has its session open, its end is recorded in the session's log at once. Otherwise a
- * request is left, which the process that has it open obeys within seconds, as does one that resumes it later.
+ * Cancels a job in any process. If no process has its session open, its end is recorded in the session's log at once. Otherwise a request is stored;
+ * the process that has the session open, or resumes it later, cancels the job within seconds.
  *
- * @throws ToolError as `findStoredJob`; `store_failed`; `corrupt_record` for a session that is damaged
+ * @throws ToolError as `findStoredJob`; `store_failed`; `corrupt_record` for a damaged session
  */
 export async function cancelStoredJob(
   store: Store,
@@ -66,7 +66,7 @@ export async function cancelStoredJob(
   }
 }
 
-/** Why the jobs of a session that was claimed just now are to end, by the id of their calls. */
+/** Why the jobs of a session that was just claimed are to be cancelled, by the id of their calls. */
 export async function cancelRequestsIn(
   store: Store,
   sessionId: string,
@@ -77,20 +77,20 @@ export async function cancelRequestsIn(
   return new Map(requests.filter((request) => request.sessionId === sessionId).map(({ id, reason }) => [id, reason]));
 }
 
-/** False where the log says that the job has ended, or never began. */
+/** False if the job has ended or never began, according to the log. */
 async function endJob(store: Store, log: EventLog, { id, ...ending }: Ending & { readonly id: string }): Promise<boolean> {
   const { open } = await foldedLog(log);
   const job = open.find((call) => call.callId === id && call.job !== undefined);
   if (job === undefined) return false;
   const calls = callsOf(job, open);
-  // Before the job ends: one that has ended is not cancelled again, so a cancel that failed in between could not be repeated.
-  // Questions of other calls are asked again when these continue, and an answer that comes until then counts.
+  // Before the job ends: an ended job is not cancelled again, so a failure in between could not be repeated. Questions of other calls are asked again
+  // when those continue, and answers until then count.
   await store.approvals.withdrawAbandoned({ sessionId: log.sessionId, at: ending.at, callIds: calls.map(({ callId }) => callId) });
   await endStoredCalls(store, log, { calls, ...ending });
   return true;
 }
 
-/** The calls that a job's handler had made, the last first, and the job itself: a call ends before the one that it was made in. */
+/** The nested calls of a job, the last first, and the job itself, so that a call ends before its caller. */
 function callsOf(job: OpenCall, open: readonly OpenCall[]): readonly OpenCall[] {
   const ids = new Set([job.callId]);
   const found = open.filter(({ callId, parentCallId }) => parentCallId !== undefined && ids.has(parentCallId) && ids.add(callId));

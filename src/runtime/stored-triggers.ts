@@ -1,4 +1,4 @@
-/** The triggers of sessions of a store, read and paused from the logs alone: of sessions that no process needs to have open. */
+/** The triggers of stored sessions, read and paused in their logs, so that no process needs to have the sessions open. */
 import { ToolError } from "../core/error.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Store, StoredSession } from "../core/store.ts";
@@ -7,16 +7,16 @@ import { Inbox, isInboxEvent, type StoredTrigger } from "../session/inbox.ts";
 import { readEventPages } from "../session/read-events.ts";
 import { endLeftOpen } from "./end-stored-calls.ts";
 
-/** The triggers of a session, in the order they were added. @throws ToolError `not_found`, `corrupt_record` */
+/** The triggers of a session, in the order in which they were added. @throws ToolError `not_found`, `corrupt_record` */
 export async function storedTriggers(store: Store, { sessionId, parent }: StoredSession): Promise<readonly StoredTrigger[]> {
   const log = { sessionId, read: store.read.bind(store, sessionId) };
   return (await inboxOf(log, parent?.length)).triggers;
 }
 
 /**
- * Pauses a trigger, or resumes it, in the log of a session that no process has open. Resolves when that is durable, to the trigger as it is then.
+ * Pauses or resumes a trigger in the log of a session that no process has open. Resolves to the updated trigger when that is durable.
  *
- * @throws ToolError `resource_busy` where a process has it open; `not_found`; `corrupt_record`; `store_failed`. By rejecting
+ * @throws ToolError `resource_busy` if a process has the session open; `not_found`; `corrupt_record`; `store_failed`; as a rejection
  */
 export async function pauseStoredTrigger(
   store: Store,
@@ -41,7 +41,7 @@ export async function pauseStoredTrigger(
   }
 }
 
-/** The triggers of the session that it is a branch of stay with that one. */
+/** The inbox of a session, without the triggers of the session that it branched from. */
 async function inboxOf(log: Parameters<typeof readEventPages>[0], from = 0): Promise<Inbox> {
   const inbox = new Inbox();
   for await (const events of readEventPages(log, from)) for (const event of events) if (isInboxEvent(event)) inbox.notice(event);

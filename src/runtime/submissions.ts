@@ -1,4 +1,4 @@
-/** Batches that may be submitted again: the same key gives the first results, however often and after whatever crash. */
+/** Batches that may be submitted again: the same key returns the first results, however often, and also after a crash. */
 import { createHash } from "node:crypto";
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -14,16 +14,21 @@ export interface Submitted {
   readonly digest: string;
   /** In call order. */
   readonly callIds: readonly string[];
-  /** How many events the session had before it. */
+  /** Number of events in the session before it. */
   readonly startsAt: number;
-  /** Its state before the calls that the store had kept from starting were run, which holds again when these are rolled back. */
+  /**
+   * The previous submission under the key, before the calls that the store had kept from starting were run; it is restored if those are rolled back.
+   */
   readonly earlier?: Submitted;
 }
 
 /** The options of a batch with a key. */
 export type KeyedOptions = ExecuteOptions & {
   readonly idempotencyKey: string;
-  /** The code of a composite tool makes it again after a crash, and continues from what it was answered: calls that a full store kept from starting are not run now. */
+  /**
+   * Set for nested calls of a composite tool, whose code makes them again after a crash and continues from the earlier answers: calls that a full
+   * store kept from starting are not run now.
+   */
   readonly keepsRefused?: boolean;
 };
 
@@ -31,7 +36,7 @@ type Results = readonly ToolResult[];
 
 const MAX_KEY_LENGTH = 1_024;
 
-/** The batches of one session by their keys. */
+/** The batches of one session, by their keys. */
 export class Submissions {
   readonly #ended: Map<string, Submitted>;
   readonly #running = new Map<string, { readonly digest: string; readonly results: Promise<Results> }>();
@@ -41,10 +46,10 @@ export class Submissions {
   }
 
   /**
-   * The results of the batch that has this key: of `read` when it was submitted before, or of `run` when this is the first. Submissions that come meanwhile
-   * get the same.
+   * The results of the batch with this key: from `read` if it was submitted before, or from `run` if this is the first time. Concurrent submissions
+   * get the same results.
    *
-   * Rejects with `conflict` when the key was used for other calls. A first submission that rejects may be made again.
+   * Rejects with `conflict` if the key was used for other calls. A first submission that rejects may be repeated.
    */
   results(
     key: string,
@@ -59,13 +64,13 @@ export class Submissions {
     return results;
   }
 
-  /** Notices what is recorded of batches: where their results are to be found, and which may be submitted again. */
+  /** Updates the batches from a recorded event: where their results are found, and which may be submitted again. */
   notice(event: SessionEvent, startsAt: number): void {
     noticeSubmission(this.#ended, event, startsAt);
   }
 }
 
-/** As `Submissions.notice`, for the map of a session that is being read. */
+/** Like `Submissions.notice`, for the map of a session that is being read. */
 export function noticeSubmission(submissions: Map<string, Submitted>, event: SessionEvent, startsAt: number): void {
   if (event.type === "batch-start") {
     const { idempotencyKey, digest, callIds } = event;
@@ -97,7 +102,7 @@ export function checkIdempotencyKey(key: unknown): asserts key is string {
   throw new ToolError("invalid_argument", `The option "idempotencyKey" of execute() is a string of 1 to ${MAX_KEY_LENGTH} characters.`);
 }
 
-/** The identity of the calls, whatever ids they bear: SHA-256 over their names and inputs, in hex. */
+/** A digest of the calls, without their ids: SHA-256 over their names and inputs, in hex. */
 export function digestOfCalls(calls: readonly unknown[], limits: JsonLimits): string {
   const read = calls.map((raw): JsonValue => {
     const { call, error } = readCall(raw, limits);

@@ -1,4 +1,4 @@
-/** Runs a batch under its idempotency key, once, and finds its first results again. */
+/** Runs a batch once under its idempotency key, and finds its first results again later. */
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -18,11 +18,11 @@ import { digestOfCalls, type KeyedOptions, type Submitted } from "./submissions.
 
 export interface SubmitParts {
   readonly runner: CallRunner;
-  /** Reads what a session recorded, from a position on. */
+  /** Reads the events of a session, from a position on. */
   events(session: RuntimeSession, from: number): AsyncIterable<SessionEvent>;
 }
 
-/** As `RuntimeSession.execute` with an `idempotencyKey`. */
+/** Implements `RuntimeSession.execute` with an `idempotencyKey`. */
 export function submitCalls(
   session: RuntimeSession,
   calls: readonly ToolCall[],
@@ -40,7 +40,7 @@ export function submitCalls(
     read: async (submitted) => {
       const results = await readResults(session, { submitted, sent }, parts.events(session, submitted.startsAt)).catch(
         (thrown: unknown) => {
-          throw errorAfter(thrown, undefined); // they were submitted before: whatever keeps their results from being read, they may have run
+          throw errorAfter(thrown, undefined); // submitted before: the calls may have run, whatever keeps their results from being read
         },
       );
       await whenStored(session, results);
@@ -65,7 +65,7 @@ async function runList(
   { runner, submission }: { readonly runner: CallRunner; readonly submission: Submission },
 ): Promise<readonly ToolResult[]> {
   const results = await runner.run(session, calls, options, submission);
-  return Array.isArray(results) ? (results as readonly ToolResult[]) : []; // a list of calls gives a list of results
+  return Array.isArray(results) ? (results as readonly ToolResult[]) : []; // an array of calls gives an array of results
 }
 
 async function readResults(
@@ -75,7 +75,7 @@ async function readResults(
 ): Promise<readonly ToolResult[]> {
   const wanted = new Set(callIds);
   const found = new Map<string, ToolResult>();
-  const begun = new Map<string, string | undefined>(); // with the ids of their callers
+  const begun = new Map<string, string | undefined>(); // with the ids that the callers gave
   const placeholders = new Map<string, ToolResult>();
   for await (const event of events) {
     if (!("callId" in event) || !wanted.has(event.callId)) continue;
@@ -88,7 +88,7 @@ async function readResults(
     if (found.size === wanted.size) break;
   }
   for (const [callId, placeholder] of placeholders) if (!found.has(callId)) found.set(callId, placeholder);
-  // The recording or the snapshot that the session came from was cut before these began: whether they ran is known nowhere, and nothing ends them.
+  // The recording or snapshot behind the session was taken before these calls began: whether they ran is not known, and nothing will end them.
   for (const [index, callId] of callIds.entries()) {
     if (begun.has(callId)) continue;
     const { id, name } = readCall(sent[index], partsOf(session).inputLimits).call;
@@ -101,10 +101,10 @@ async function readResults(
   return callIds.flatMap((callId) => found.get(callId) ?? []);
 }
 
-/** Keeps the whole answer where it is looked for: a program continues with it after a crash as before. */
+/** Restores the whole answer in memory, so that a program finds it after a crash as before. */
 function keepAgain(session: RuntimeSession, { callId, output, content }: SessionEvent & { readonly type: "output-keep" }): void {
   const { largeResults } = partsOf(session);
-  if (output === undefined && content === undefined) return; // memory has not all of it
+  if (output === undefined && content === undefined) return; // not all of it is in memory
   if (!largeResults.has(session.id, callId)) largeResults.keep(session.id, callId, output, content);
 }
 

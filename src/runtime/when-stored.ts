@@ -1,4 +1,4 @@
-/** Waits until what a session recorded cannot be lost. */
+/** Waits until the events that a session recorded are durable. */
 import { ToolError, hintsOf } from "../core/error.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Session } from "../session/session.ts";
@@ -6,10 +6,11 @@ import type { Session } from "../session/session.ts";
 type Results = ToolResult | readonly ToolResult[];
 
 /**
- * Resolves when what was recorded is durable, where that is to be waited for.
+ * Resolves when all recorded events are durable; at once with `durability: "async"`.
  *
- * @param results of the calls that were recorded. @default something was done
- * @throws ToolError why it is not. What was done stays done, and may be written later: only where no call was begun is the outcome `not_started`. By rejecting
+ * @param results results of the recorded calls. @default some call was begun
+ * @throws ToolError why the events are not durable, as a rejection. The calls stay done, and may be written later: the outcome is `not_started` only
+ * if no call was begun
  */
 export async function whenStored(session: Session, results?: Results): Promise<void> {
   const { eventLog } = session;
@@ -21,7 +22,7 @@ export async function whenStored(session: Session, results?: Results): Promise<v
   }
 }
 
-/** The error for all of these calls together: where one of them was begun, its outcome is not `not_started`. */
+/** The error for all of these calls together. Its outcome is `not_started` only if none of them was begun. */
 export function errorAfter(thrown: unknown, results: Results | undefined): ToolError {
   const error = ToolError.fromUnknown(thrown, "store_failed");
   if (error.outcome !== "not_started" || isNothingBegun(results)) return error;
@@ -29,14 +30,14 @@ export function errorAfter(thrown: unknown, results: Results | undefined): ToolE
   return new ToolError(code, message, { retryable, outcome: "unknown", details, ...hintsOf(error), cause: error });
 }
 
-/** Holds an answer back until what was recorded is durable. @param refused called with one that the store did not take */
+/** Holds an answer back until all recorded events are durable. @param refused called with the answer if the store fails */
 export function storedAnswer<T extends Results>(session: Session, answer: T | Promise<T>, refused?: (answer: T) => void): Promise<T> {
   const { eventLog } = session;
   if (eventLog === undefined || eventLog.options.durability === "async") return Promise.resolve(answer);
   return answerWhenStored(session, answer, refused);
 }
 
-/** An error that the caller was to get anyway goes before that of the store. */
+/** An error of the answer takes precedence over an error of the store. */
 async function answerWhenStored<T extends Results>(session: Session, answer: T | Promise<T>, refused?: (answer: T) => void): Promise<T> {
   let result: T;
   try {

@@ -1,14 +1,14 @@
-/** Why calls that a crash interrupted are not run, or not run again. */
+/** Decides why calls that a crash interrupted are not run, or not run again. */
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { Answerer } from "../call/route.ts";
 import type { OpenCall } from "./open-call.ts";
 import { partsOf, type RuntimeSession } from "./runtime-session.ts";
 
-/** The reason that is given for a model's message which the end of a process cut off. */
+/** The reason given for a model's message that was cut off by the end of the process. */
 export const CUT_OFF = "the process ended before the model's message was whole";
 
-/** Why a call that did not end is not run, or not run again, were it known that it has not run; undefined where it is. */
+/** Why an open call is not run, or not run again, provided that it has not run yet; undefined if it is run. */
 export function whyNotRun(
   session: RuntimeSession,
   open: OpenCall,
@@ -21,7 +21,7 @@ export function whyNotRun(
   return open.isRewritten && open.intent === undefined ? neverMade(open) : undefined;
 }
 
-/** Whether its batch is known to have been found sound: a call of a strict batch is run only then. */
+/** Whether its batch is known to have passed its checks; a call of a strict batch is run only then. */
 function wasDispatched({ intent, job, remoteId, wasCleared, hasMadeCalls }: OpenCall): boolean {
   return intent !== undefined || job !== undefined || remoteId !== undefined || wasCleared || hasMadeCalls;
 }
@@ -34,8 +34,8 @@ function neverMade({ call }: OpenCall): ToolError {
 }
 
 /**
- * The end of a call whose message is not whole in the store. A call that must not be repeated is started once its intent is durable, and the
- * end of its message before that; a read starts before the message ends, a write that may be repeated before its end is durable.
+ * The error of a call whose message has no end in the store. A non-repeatable call starts only once its intent is durable, and the end of its message
+ * before that. A read starts before the message ends, and a repeatable write before the end is durable.
  */
 function neverWhole(session: RuntimeSession, { call }: OpenCall, wasReal: boolean): ToolError {
   const input = isJsonObject(call.input) ? call.input : {};

@@ -1,4 +1,4 @@
-/** Describes as text how two definitions of a tool differ: what each part was and what it is. */
+/** Describes as text how two definitions of a tool differ: the old and new value of each part. */
 import { own } from "../core/base/own.ts";
 import { isJsonArray, isJsonObject, jsonPath, type JsonValue } from "../core/base/json.ts";
 import { DEFINITION_FIELDS, fieldHash, type Definition } from "../schema/definition-fingerprint.ts";
@@ -6,14 +6,14 @@ import type { PinnedTool } from "./pinned-tool.ts";
 import { quoted, visibleJson } from "../core/base/visible-text.ts";
 import { beginning } from "../core/base/short-text.ts";
 
-/** So many lines are enough to decide; an error carries no more than twenty. */
+/** Maximum number of lines, enough to decide; an error has at most twenty. */
 const MAX_LINES = 16;
-/** Characters of each value that are shown. */
+/** Maximum number of characters shown of each value. */
 const SHOWN_LENGTH = 300;
-/** Parts below this depth are compared as a whole. */
+/** Maximum depth; deeper parts are compared as a whole. */
 const MAX_DEPTH = 32;
 
-/** One line for each difference, at most 16 and a last one that says so. Empty when there is none. */
+/** One line for each difference, at most 16, and then a last line that says there are more. Empty if there is none. */
 export function definitionDiff(pinned: PinnedTool, current: Definition): readonly string[] {
   const lines: string[] = [];
   for (const line of differences(pinned, current)) {

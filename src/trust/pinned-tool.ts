@@ -1,4 +1,4 @@
-/** The record of tools that a person has approved. */
+/** The definitions of tools that a person has approved. */
 import { ToolError } from "../core/error.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import type { JsonValue } from "../core/base/json.ts";
@@ -12,15 +12,15 @@ export interface LockData {
 
 /** The pinned tools of a toolset, and where they came from. */
 export interface PinnedToolset {
-  /** SHA-256 over where its tools come from, such as a command with its arguments; undefined where that was not known. */
+  /** SHA-256 of the source of its tools, such as a command with its arguments; undefined if that was not known. */
   readonly source: string | undefined;
-  /** The server's name for itself. */
+  /** The name that the server gave itself. */
   readonly server: ServerClaim | undefined;
-  /** By name; overloads by fingerprint. */
+  /** Sorted by name; overloads by fingerprint. */
   readonly tools: readonly PinnedTool[];
 }
 
-/** A server's own word for who it is. */
+/** A server's own, unverified identification. */
 export interface ServerClaim {
   readonly name: string;
   readonly version: string;
@@ -30,17 +30,17 @@ export interface ServerClaim {
 export interface PinnedTool {
   readonly name: string;
   readonly fingerprint: string;
-  /** All parts of the definition that the tool had. */
+  /** All parts that the definition had. */
   readonly fields: ReadonlyMap<DefinitionField, PinnedField>;
 }
 
-/** A part of a definition as it was, or the hash of one that is too large to be kept. */
+/** A part of a definition, or the hash of a part that is too large to be kept. */
 export type PinnedField = { readonly value: JsonValue } | { readonly sha256: string; readonly bytes: number };
 
-/** A longer part of a definition is kept as its hash. */
+/** Maximum length of a part that is kept, in characters; of a longer part, only the hash is. */
 const MAX_KEPT_CHARS = 16_384;
 
-/** Returns the record of a tool. @throws ToolError `invalid_schema` for a definition that is not plain JSON */
+/** Makes the pin of a tool. @throws ToolError `invalid_schema` for a definition that is not plain JSON */
 export function pinTool(tool: Tool): PinnedTool {
   const { name, fields, faults } = readDefinition(tool);
   if (faults.length > 0) throw new ToolError("invalid_schema", `The tool ${JSON.stringify(name)} cannot be pinned.`, { details: faults });
@@ -53,12 +53,12 @@ function keep(value: JsonValue): PinnedField {
   return text.length <= MAX_KEPT_CHARS ? { value } : { sha256: fieldHash(value), bytes: Buffer.byteLength(text) };
 }
 
-/** The order of tools in a lock file. */
+/** Compares tools for their order in a lock file. */
 export function comparePinned(one: PinnedTool, other: PinnedTool): number {
   return compareText(one.name, other.name) || compareText(one.fingerprint, other.fingerprint);
 }
 
-/** By UTF-16 units, the same on every machine. */
+/** Compares by UTF-16 units, which gives the same order on every machine. */
 export function compareText(one: string, other: string): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }

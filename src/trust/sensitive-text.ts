@@ -1,15 +1,15 @@
 /** Finds secrets, e-mail addresses and telephone numbers in text, by their form. */
 import { nameWords, singular } from "../schema/example/name-words.ts";
 
-/** A place in a text. */
+/** A range in a text. */
 export interface Found {
   readonly start: number;
   readonly end: number;
-  /** Such as `API key`; never the value. */
+  /** The kind of value, such as `API key`; never the value itself. */
   readonly what: string;
 }
 
-/** The part of a match that is secret is its group `secret`, else the whole of it; nothing where it has the group and left it out. */
+/** If the pattern has a group `secret`, only the group is secret, and nothing if it did not match; otherwise the whole match is. */
 interface SecretForm {
   readonly what: string;
   readonly pattern: RegExp;
@@ -18,8 +18,7 @@ interface SecretForm {
 const NAMED_SECRET = String.raw`(?:pass(?:word|wd|phrase|code)|secret|api[_-]?key|access[_-]?key|private[_-]?key|client[_-]?secret|(?:access|auth|refresh|bearer|id|session)[_-]?token)`;
 
 /**
- * A run without a bound is matched lazily, up to its end: matched greedily, a word of millions of characters has the engine remember each of them, which
- * throws.
+ * Unbounded runs are matched lazily, up to their end: a greedy match of millions of characters makes the engine remember each of them, and throws.
  *
  * @see https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns
  */
@@ -29,7 +28,7 @@ const FORMS: readonly SecretForm[] = [
     pattern: /-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,30}PRIVATE KEY-----|(?=-----END)|$)/dgsu,
   },
   {
-    what: "signed token", // a word that is none is taken too, and not looked through again from each of its places
+    what: "signed token", // also consumes words that are no token, so that they are not searched again from each position
     pattern: /(?<secret>\beyJ[\w-]{8}[\w-]*?\.[\w-]{4}[\w-]*?\.[\w-]*?(?![\w-]))|\beyJ[\w-]*?(?![\w-])/dgu,
   },
   {
@@ -56,10 +55,10 @@ const FORMS: readonly SecretForm[] = [
 
 const CARD = /(?<![\d.-])\d(?:[ -]?\d){12,18}(?![\d-]|\.\d)/dgu;
 const EMAIL = /[\p{L}\d._%+-]{1,64}(?:@|%40)(?:[\p{L}\d-]{1,63}\.){1,8}\p{L}{2,24}/dgu;
-/** With an international prefix, or with an area code in brackets or set off by marks. */
+/** With an international prefix, or with an area code in brackets or separated by punctuation. */
 const PHONE =
   /(?<![\p{L}\d+./:#-])(?:\+\d{1,3}[ .-]?(?:\(\d{1,4}\)[ .-]?)?\d(?:[ .-]?\d){5,12}|\(\d{3}\) ?\d{3}[ .-]\d{4}|\d{3}-\d{3}-\d{4})(?![\p{L}\d-]|\.\d)/dgu;
-/** Addresses and numbers that are set apart for documentation. @see https://www.rfc-editor.org/rfc/rfc2606 */
+/** Addresses and numbers that are reserved for documentation. @see https://www.rfc-editor.org/rfc/rfc2606 */
 const RESERVED_EMAIL = /(?:@|%40|\.)(?:example(?:\.(?:com|org|net))?|test|invalid|localhost)$/iu;
 const RESERVED_PHONE = /555\D?01\d\d$/u;
 
@@ -75,7 +74,7 @@ function writtenSecrets(text: string): readonly Found[] {
 
 const BASE64 = /(?<![\w+/=-])[A-Za-z\d+/_-]{16}[A-Za-z\d+/_-]*?(?![A-Za-z\d+/_-])={0,2}(?![\w+/=-])/dgu;
 
-/** Base64 of a text that holds a secret, an address or a number, the whole of it. */
+/** Finds base64 that decodes to text with a secret, an address or a number; all of it counts. */
 function encodedSecrets(text: string): readonly Found[] {
   return matches(text, BASE64, "encoded secret").filter(({ start, end }) => {
     const plain = Buffer.from(text.slice(start, end), "base64").toString("utf8");
@@ -85,10 +84,10 @@ function encodedSecrets(text: string): readonly Found[] {
   });
 }
 
-/** Characters that are not seen, and wide forms of others. */
+/** Invisible characters, and full-width forms. */
 const DISGUISE = /[\p{Cf}\uFF01-\uFF5E]/u;
 
-/** The text without what disguises a value in it; the same text where that shows nothing more. */
+/** The text without characters that disguise a value in it; the same text if that reveals nothing more. */
 export function undisguised(text: string): string {
   if (!DISGUISE.test(text)) return text;
   const plain = text
@@ -97,7 +96,7 @@ export function undisguised(text: string): string {
   return sensitiveCount(plain) > sensitiveCount(text) ? plain : text;
 }
 
-/** Pieces of one text that hide a value at their edges, as one; else as they are. */
+/** Joins the pieces of a text if a value spans their edges; otherwise returns them unchanged. */
 export function unsplit(texts: readonly string[]): readonly string[] {
   if (texts.length < 2) return texts;
   const whole = texts.join("");
@@ -108,7 +107,7 @@ function sensitiveCount(text: string): number {
   return secretsIn(text).length + emailsIn(text).length + phonesIn(text).length;
 }
 
-/** Values that look like replacements, so that no replacement is one of them. */
+/** Values that look like replacements; no replacement may be equal to one of them. */
 export function reservedIn(text: string): readonly string[] {
   const found = [/\[secret \d+\]/gu, EMAIL, PHONE].flatMap((pattern) => Array.from(text.matchAll(pattern), ([value]) => value));
   return found.map((value) => value.toLowerCase());
@@ -125,7 +124,7 @@ export function phonesIn(text: string): readonly Found[] {
 }
 
 const MIN_SECRET = 4;
-/** Values that are masked already, and placeholders. */
+/** Masked values and placeholders. */
 const MASKED = /^(?:[*•x.…]+?|\[.*?|<.*?|\$\{.*?|\{\{.*?|null|none|true|false|undefined|required|string|redacted.*?)$/iu;
 
 function matches(text: string, pattern: RegExp, what: string): readonly Found[] {
@@ -137,7 +136,7 @@ function matches(text: string, pattern: RegExp, what: string): readonly Found[] 
   return found;
 }
 
-/** Whether its last digit is the check digit of the others. @see https://www.iso.org/standard/70484.html — the Luhn algorithm */
+/** Whether the last digit is the check digit of a card number. @see https://www.iso.org/standard/70484.html — the Luhn algorithm */
 function isCard(text: string): boolean {
   const digits = text.replaceAll(/\D/gu, "");
   if (!/^[3-6]/u.test(digits) || /^(\d)\1*$/u.test(digits)) return false;
@@ -158,7 +157,7 @@ const TOKEN_OWNERS = new Set(
 );
 const KEY_OWNERS = new Set("api,access,private,secret,encryption,signing,license,ssh".split(","));
 
-/** Whether the value of a property of this name is a secret: `password`, `api_key`, `accessToken`, `api_keys`; a `page_token` and a `max_tokens` are none. */
+/** Whether the value of a property with this name is a secret: `password`, `api_key`, `accessToken`, `api_keys`; not `page_token` or `max_tokens`. */
 export function isSecretName(name: string): boolean {
   const words = nameWords(name);
   const last = singular(words.at(-1) ?? "");

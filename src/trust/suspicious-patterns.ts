@@ -1,12 +1,12 @@
-/** The patterns of attacks on models through tool definitions. Every gap is bounded, so that no text takes long to look through. */
+/** Patterns of attacks on models through tool definitions. Every gap is bounded, so that no text takes long to search. */
 
 export interface SuspiciousPattern {
   readonly pattern: RegExp;
-  /** Comes behind the place: "has …", "tells …". */
+  /** Follows the path of the text in a finding: "has …", "tells …". */
   readonly says: string;
 }
 
-/** In the text as it is. */
+/** Applied to the original text. */
 export const CHARACTER_RULES: readonly SuspiciousPattern[] = [
   { pattern: /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/u, says: "has control characters, which can steer a terminal" },
   { pattern: /[\u202a-\u202e\u2066-\u2069]/u, says: "has characters that turn the direction of text around" },
@@ -24,7 +24,7 @@ export const CHARACTER_RULES: readonly SuspiciousPattern[] = [
   { pattern: /[A-Za-z0-9+/]{240}/u, says: "has a long unreadable block" },
 ];
 
-/** In names of parameters, as they are: no tool needs these to do its work, but they make a model give its conversation away. */
+/** Applied to the names of parameters, unchanged: no tool needs parameters with these names, but they make a model disclose its conversation. */
 export const NAME_RULES: readonly SuspiciousPattern[] = [
   {
     pattern:
@@ -43,7 +43,7 @@ const SECRET_FILE =
 const SECRET_THING =
   "(?:system prompt|(?:chat|conversation) (?:history|log|context|transcript)|(?:whole|entire|full|previous|complete) (?:conversation|chat|message history|context)|private keys?|ssh keys?|environment variables|env vars|credentials|session tokens?|api keys?|passwords|browser cookies)";
 
-/** In the text made plain: one case, single spaces, nothing invisible. */
+/** Applied to normalised text: lower case, single spaces, no invisible characters. */
 export const WORD_RULES: readonly SuspiciousPattern[] = [
   {
     pattern:

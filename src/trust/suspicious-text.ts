@@ -1,8 +1,8 @@
 /**
- * Notices text in a tool's definition that speaks to the model instead of describing the tool.
+ * Finds text in a tool's definition that gives orders to the model instead of describing the tool.
  *
- * A heuristic: it knows the words that published attacks use, and an author who knows it can write around it. It is there to make a person
- * look. It blocks nothing, and a definition that it finds nothing in is not safe because of that.
+ * This is a heuristic: it knows the wording of published attacks, and an author who knows it can avoid it. It is meant to make a person look at the
+ * definition. It blocks nothing, and a definition without findings is not thereby safe.
  */
 import { isJsonArray, isJsonObject, type JsonValue } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
@@ -12,25 +12,25 @@ import { CHARACTER_RULES, NAME_RULES, WORD_RULES, type SuspiciousPattern } from 
 import { quoted } from "../core/base/visible-text.ts";
 
 const MAX_FINDINGS = 10;
-/** More strings of a definition than this are not looked at, which is a finding itself. */
+/** Maximum number of strings of a definition that are searched; more are a finding themselves. */
 const MAX_TEXTS = 20_000;
 const MAX_DEPTH = 64;
-/** Characters of a description that a person still reads. The longest of 8,613 published tools has 3,866. */
+/** Maximum length of a description that a person would still read, in characters. The longest of 8,613 published tools has 3,866. */
 const MAX_DESCRIPTION = 10_000;
 const QUOTED_LENGTH = 120;
-/** The number of characters shown before the words themselves. */
+/** Number of characters shown before a match. */
 const LEAD = 20;
 
 interface Place {
   readonly path: readonly (string | number)[];
   readonly text: string;
-  /** The name of a tool or parameter: no sentence. */
+  /** Whether the text is the name of a tool or parameter rather than a sentence. */
   readonly isName: boolean;
 }
 
 /**
- * Finds text that looks like an attempt to give the model orders, or to hide something from people, in a tool's name, title, description,
- * schemas and annotations: one line each, at most 10. Takes time in proportion to the text.
+ * Finds text that looks like an attempt to give orders to the model, or to hide something from people, in a tool's name, title, description, schemas
+ * and annotations: one line each, at most 10. Takes time linear in the text.
  */
 export function suspiciousText(tool: Tool): readonly string[] {
   const findings = new Set<string>();
@@ -48,7 +48,7 @@ function* textsOf(tool: Tool): Generator<Place> {
   for (const [field, value] of readDefinition(tool).fields) yield* texts(value, [field], MAX_DEPTH);
 }
 
-/** Every string of a value, and every key. */
+/** Every string in a value, and every key. */
 function* texts(value: JsonValue, path: Place["path"], depthLeft: number): Generator<Place> {
   if (typeof value === "string") yield { path, text: value, isName: false };
   if (depthLeft === 0) return;
@@ -74,7 +74,7 @@ function* lookAt({ path, text, isName }: Place): Generator<string> {
   yield* matches(plain(isName ? spaced(text) : text), WORD_RULES);
 }
 
-/** No rule about words finds anything in less. */
+/** Minimum length of a text that word rules can match. */
 const SHORTEST = 6;
 
 function* matches(text: string, rules: readonly SuspiciousPattern[]): Generator<string> {
@@ -93,7 +93,7 @@ function excerpt(text: string, at: number): string {
   return `${start > 0 ? "…" : ""}${piece}${end < text.length ? "…" : ""}`;
 }
 
-/** Without what hides words: other forms of letters, invisible characters inside them, line breaks, capitals. */
+/** Removes what hides words: other forms of letters, invisible characters, line breaks and capitals. */
 function plain(text: string): string {
   return text
     .normalize("NFKC")
@@ -103,7 +103,7 @@ function plain(text: string): string {
     .toLowerCase();
 }
 
-/** The words of an identifier: `contentOf_id_rsa` → `content Of id rsa`. */
+/** Splits an identifier into words: `contentOf_id_rsa` → `content Of id rsa`. */
 function spaced(name: string): string {
   return name.replaceAll(/(?<=[a-z])(?=[A-Z])|[_-]/gu, " ");
 }

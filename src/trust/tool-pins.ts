@@ -1,4 +1,4 @@
-/** Blocks tools whose definition is not the one that was pinned. */
+/** Blocks tools whose definition differs from the pinned one. */
 import { ToolError } from "../core/error.ts";
 import { isOptionsObject } from "../core/base/wording.ts";
 import { checkArgument } from "../core/check-argument.ts";
@@ -10,14 +10,14 @@ import type { LockData, PinnedTool } from "./pinned-tool.ts";
 import { shellWord } from "../core/base/shell-word.ts";
 import { quoted } from "../core/base/visible-text.ts";
 
-/** Characters of the description of a new tool that are shown. */
+/** Maximum number of characters shown of the description of a new tool. */
 const SHOWN_LENGTH = 1_000;
 
 /**
- * Checks tools against a lock.
+ * Checks tools against a lock file.
  *
- * A tool of a pinned toolset must have the fingerprint it was pinned with, or one of them where it has overloads. One that was not
- * there then is blocked as well, and so is one whose definition cannot be read. Toolsets that are not pinned pass.
+ * A tool of a pinned toolset must have the fingerprint that it was pinned with, or one of them if it has overloads. New tools, and tools whose
+ * definition cannot be read, are blocked too. Toolsets that are not pinned pass.
  */
 export function toolPins(lock: LockData): ToolPins {
   checkArgument(
