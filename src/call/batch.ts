@@ -303,7 +303,7 @@ function recordRollback(runs: readonly CallRun[]): void {
   first.record(event);
 }
 
-/** Runs calls again that began before a crash, under their own ids. A call that may not run again ends with what is known of it. */
+/** Resumes calls that began before a crash, under their own ids. A call that may not be run ends with what is known of it. */
 export async function resumeCalls(runs: readonly CallRun[]): Promise<readonly ToolResult[]> {
   const [first] = runs;
   if (first === undefined) return [];

@@ -224,7 +224,6 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
     return this.resumed?.isAnswered === true;
   }
 
-  /** Whether it holds locks or a slot. */
   get holdsAnything(): boolean {
     return this.ticket !== undefined || this.slots !== undefined || this.jobSlot !== undefined;
   }

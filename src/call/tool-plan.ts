@@ -55,7 +55,6 @@ export class ToolPlan {
   readonly dropUnknownKeys: boolean;
   /** A damaged input may be repaired by guessing, as the tool writes nothing. */
   readonly allowGuesses: boolean;
-  /** Computes the effects of a call. */
   readonly effectsOf: (input: JsonObject) => ResolvedEffects;
   /** The effects of every call; undefined if they depend on the input. */
   readonly effects: ResolvedEffects | undefined;

@@ -25,7 +25,7 @@ export async function commitBranch(branch: RuntimeSession, parent: RuntimeSessio
   const parts = partsOf(parent);
   checkNoJobs(parts.jobs, branch);
   if (branch.turns.isInside || parent.turns.isInside) throw stillRuns(branch);
-  if (branch.ready !== undefined) await branch.ready; // calls that wait for it come first
+  if (branch.ready !== undefined) await branch.ready; // calls that wait for `ready` come first
   while (branch.turns.busy) await branch.turns.run(() => {});
   const { length, state } = branch.head;
   const events: SessionEvent[] = [];

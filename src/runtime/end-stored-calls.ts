@@ -161,7 +161,7 @@ async function endBegunBy(
   try {
     const { first, open } = await foldedLog(log);
     if (!isBegunBy(place, first)) {
-      if (log.wasLeftOpen) log.leaveOpen?.(); // as it was found
+      if (log.wasLeftOpen) log.leaveOpen?.(); // stays marked as it was found
       return true;
     }
     await endLeftOpen(store, log, ending.at);

@@ -47,13 +47,11 @@ export class JobWatch {
     this.#options = options;
   }
 
-  /** Called when a job has begun. */
   begin(jobs: JobTable): void {
     this.#jobs = jobs;
     this.#lookLater();
   }
 
-  /** Called when a job has ended. */
   end(isLast: boolean): void {
     if (isLast) this.#rest();
     if (!this.#isClosed && this.#ends++ % ENDS_BETWEEN_LOOKS === 0) void this.#prune();

@@ -45,7 +45,6 @@ export function safeLog(log: Log): Log {
   };
 }
 
-/** Wraps a listener so that it never throws. */
 export function safeProgressListener(listener: ProgressListener, log: Log): ProgressListener {
   return (update, call) =>
     tellSafely(
@@ -54,7 +53,6 @@ export function safeProgressListener(listener: ProgressListener, log: Log): Prog
     );
 }
 
-/** Wraps a listener so that it never throws. */
 export function safeJobListener(listener: (job: JobStatus) => void, log: Log): (job: JobStatus) => void {
   return (job) =>
     tellSafely(
@@ -74,7 +72,7 @@ export function safeAlert(onAlert: ((error: ToolExecutionError) => unknown) | un
   };
 }
 
-/** Wraps a listener so that it never throws; if it throws or rejects, this is logged. */
+/** Wraps a listener so that it never throws; if it throws or rejects, that is logged. */
 function safeListener(listener: EventListener, log: Log): EventListener {
   return (event) =>
     tellSafely(

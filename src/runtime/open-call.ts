@@ -44,7 +44,6 @@ export interface OpenCall {
   job: EarlierJob | undefined;
   /** The engine's id of the work that continues elsewhere. */
   remoteId: string | undefined;
-  /** Its batch is strict. */
   readonly isStrict: boolean;
   /** Approval was asked, or a rule allowed it; so its strict batch had passed its checks. */
   wasCleared: boolean;

@@ -319,7 +319,7 @@ export class OpenSessions {
     const { id, parent, eventLog, parentCall } = session;
     this.#byId.set(id, session);
     if (parentCall !== undefined) this.#within.add(parentCall.sessionId, session);
-    if (this.#resuming.has(id)) return; // it has the log of the branch
+    if (this.#resuming.has(id)) return; // a session that is being resumed has the log of that branch
     if (parent !== undefined && eventLog !== undefined) this.#branches.set(id, new WeakRef(session));
     else this.#branches.delete(id);
   }

@@ -78,7 +78,6 @@ export function checkResumeOptions(options: ResumeOptions): void {
   throw new ToolError("invalid_argument", `The option "interrupted" of resume() is "run" or "settle", not ${quoted(interrupted)}.`);
 }
 
-/** How calls are resumed. */
 export interface ResumeParts extends ResumeOptions {
   readonly callOptions: CallOptions;
   /** Why background jobs were cancelled meanwhile, by the id of their calls. */

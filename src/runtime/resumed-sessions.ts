@@ -30,7 +30,6 @@ interface TakeUpOptions extends ResumeOptions {
   readonly begun: BeginningAttempt["begun"] | undefined;
 }
 
-/** How the calls of a session are continued. */
 type ContinueOptions = Omit<ResumeParts, "ended"> & Pick<TakeUpOptions, "over"> & { readonly questions: ResumedQuestions };
 
 type CallEnd = SessionEvent & { readonly type: "call-end" };

@@ -67,7 +67,7 @@ export interface RuntimeOptions extends CallSettings {
   readonly cache?: CacheOptions;
   /** The value of `context.data` for handlers, for an `execute` without its own. */
   readonly data?: Readonly<Record<string, unknown>>;
-  /** The name of the agent whose tools these are: `context.agentName` of handlers. */
+  /** The name of the agent that uses these tools: `context.agentName` of handlers. */
   readonly agentName?: string;
   /** The folder against which relative paths of handlers are resolved: see `context.resolvePath`. @default the working directory of the process */
   readonly workingFolder?: string;

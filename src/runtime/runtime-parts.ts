@@ -114,7 +114,6 @@ function engineFor({ tool, toolset }: RegisteredTool, { local, engineOf }: ToolP
   return tool.execute === undefined ? engineOf(toolset) : local;
 }
 
-/** Makes the plan of a tool. */
 export function makeToolPlan(registered: RegisteredTool, options: ToolPlanParts): ToolPlan {
   const { circuit = {}, slots, limit, ports, emit } = options;
   return new ToolPlan({

@@ -11,7 +11,6 @@ export interface SimulateOptions extends Omit<ExecuteOptions, "recordHistory" | 
 }
 
 const { recordHistory: _recordHistory, idempotencyKey: _idempotencyKey, ...ALSO_SIMULATED } = EXECUTE_OPTIONS;
-/** The names of the options. */
 export const SIMULATE_OPTIONS: OptionNames<SimulateOptions> = { ...ALSO_SIMULATED, allowSideEffects: ["array", "boolean"] };
 
 /** How a background job is started. */

@@ -58,7 +58,7 @@ export async function tryEach(run: AdmittedCall): Promise<AdmittedCall | ToolErr
   }
 }
 
-/** Cleans up after a route without an answer: releases locks and slots, drops the answer from the cache, and ends the fault. */
+/** Cleans up after a route without an answer: releases locks and slots, ends the cache look-up, and drops a fault that was met. */
 function leaveNothing(run: AdmittedCall, end: NoAnswer): void {
   endRead(run, end);
   if (!run.plan.holdsNothing) release(run);
@@ -294,7 +294,6 @@ function inNextMicrotask<Result>(run: AdmittedCall, end: End, after: After<Resul
   return Promise.resolve(end).then((error) => after(run, error));
 }
 
-/** The outcome of waiting for a handler. */
 class AttemptOutcome<Result> implements WaitOutcome<unknown, Result> {
   readonly #run: AdmittedCall;
   readonly #context: AttemptContext;

@@ -27,7 +27,7 @@ const PUT_MS = 10_000;
 
 type KeepParts = Pick<CallParts, "artifacts" | "ports">;
 
-/** Waits for the store: a call, which may be cancelled or time out meanwhile, or anything that has no end to wait for. */
+/** The waiter for the store: a call, which may be cancelled or time out meanwhile, or one without a deadline that cannot be cancelled. */
 type Keeper = Interruptible & { readonly deadlineAt: number };
 
 /** Whether an answer is recorded with its files in it. A simulation writes nothing to the artifact store. */
