@@ -274,10 +274,7 @@ function watch(answer: Answer, runs: readonly CallRun[]): void {
   else check(answer);
 }
 
-/**
- * Whether a result fails the batch: errors while running do, whatever their code. Timeouts, and inputs, names and permissions that were refused
- * beforehand, do not.
- */
+/** Whether a result fails the batch: any error while running does, but no timeout, and no input, name or permission that was refused beforehand. */
 function failsTheBatch({ status, error, attempts }: ToolResult): boolean {
   if (status !== "error" || error === undefined) return false;
   const { category } = ERROR_CODES[error.code];

@@ -9,10 +9,7 @@ interface WatchedCall {
   cancel(reason: string): void;
 }
 
-/**
- * How often claims are checked, in milliseconds. Each check asks the store about calls that wait for a person; only every `LOOKS_BETWEEN`th check
- * asks about others.
- */
+/** How often claims of calls that wait for a person are checked, in milliseconds; the claims of others every `LOOKS_BETWEEN`th time. */
 const LOOK_MS = 1_000;
 const LOOKS_BETWEEN = 5;
 /** After this many checks, a store that has not answered is asked again. */

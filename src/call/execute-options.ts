@@ -65,10 +65,7 @@ export interface ExecuteOptions {
    * @default as the `mode` of its tool says
    */
   readonly background?: boolean;
-  /**
-   * The caller knows the documentation of the tools, as a person or the program itself does, so that `requiresReading` refuses none of these calls.
-   * @default false
-   */
+  /** The caller knows the documentation of the tools, like a person or the program itself: `requiresReading` refuses no call. @default false */
   readonly knowsDocumentation?: boolean;
   /** The sources that answer these calls, instead of those of the runtime's `answers.rules`. @default those of the rules */
   readonly answerFrom?: AnswerSources;

@@ -106,10 +106,7 @@ function resumeJob(run: AdmittedCall): Answer {
   return follow(run, pass(run, pass(run, allow(run), noteEarlier), countStart), runOrFinish);
 }
 
-/**
- * Runs a call from before a crash again that is not known to be a job. The call may be the reason why the process ended, so its start is stored
- * first.
- */
+/** Runs a call from before a crash again that is not known to be a job. Its start is stored first, because the call may have crashed the process. */
 function startAgain(run: AdmittedCall): Answer {
   return follow(run, startIsKept(run), runOrFinish);
 }
@@ -274,10 +271,7 @@ function enter<From extends CallRun, To extends CallRun>(run: CallRun, came: Fro
   }
 }
 
-/**
- * Makes an error of an exception in a step: one of the program's own code (a schema library, a gate) or a bug in Haft. The call releases its locks
- * and slots and ends.
- */
+/** Returns the error of a step that threw: in the program's own code (a schema library, a gate), or a bug in Haft. Releases locks and slots. */
 function stepFailed(run: CallRun, thrown: unknown): ToolError {
   release(run);
   if (isToolError(thrown)) return thrown;

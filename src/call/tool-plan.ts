@@ -67,10 +67,7 @@ export class ToolPlan {
   readonly holdsNothing: boolean;
   readonly circuit: Circuit | undefined;
   readonly budget: RetryBudget;
-  /**
-   * The limits that its calls need a slot of, the narrowest first, so that a call that waits for a wide one blocks only calls of the same tool or
-   * toolset.
-   */
+  /** The limits that its calls need a slot of, narrowest first: while waiting for a wide one, a call blocks only calls of its tool or toolset. */
   readonly limits: readonly SlotLimit[];
   /** The number of slots of each limit, in the same order. */
   readonly slotCounts: readonly number[];

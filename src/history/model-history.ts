@@ -49,10 +49,7 @@ interface Fit {
   readonly hasNote: boolean;
 }
 
-/**
- * Drops the oldest turns until the rest fits, including the content of dropped results that kept ones refer to. Each recursion leaves fewer
- * references.
- */
+/** Drops the oldest turns until the rest fits, with the content of dropped results that kept ones refer to. Each recursion has fewer references. */
 function fit(messages: readonly ModelMessage[], options: Fit): readonly ModelMessage[] {
   if (options.maxBytes === 0) return messages;
   const fitting = dropTurns(messages, options);
@@ -97,10 +94,7 @@ function dropTurns(messages: readonly ModelMessage[], { maxBytes, hasNote }: Fit
   return first === 0 ? messages : keepFrom(messages, first);
 }
 
-/**
- * The note about what was left out. It has no number of calls, so that it stays the same, and with it the provider's prompt cache, until a turn is
- * dropped.
- */
+/** The note about what was left out. Without a number of calls, it stays the same, and with it the prompt cache, until a turn is dropped. */
 function noteOf(turns: number, isCut: boolean): string {
   const sentences: string[] = [];
   if (turns > 0)

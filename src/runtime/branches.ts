@@ -136,10 +136,7 @@ interface HeadAtOptions {
   readonly countsCalls: boolean;
 }
 
-/**
- * Reads a session as it was after its first events. @throws ToolError `invalid_argument`, `not_forkable`, or `conflict` if no branch can begin there,
- * as a rejection
- */
+/** Reads a session up to `length` events. @throws ToolError `invalid_argument`, `not_forkable`, `conflict` within a turn, as a rejection */
 async function headAt(session: Session, events: AsyncIterable<SessionEvent>, { length, countsCalls }: HeadAtOptions): Promise<SessionHead> {
   checkBranchPoint(session, length);
   const fold = new SessionFold(undefined, session.id, countsCalls);

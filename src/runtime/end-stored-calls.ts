@@ -91,10 +91,7 @@ function isOpenIn(place: string, sessionId: string): ToolError {
   });
 }
 
-/**
- * Removes a session that cannot be claimed because it is damaged; false if it does not exist, or if a later session has its id. @throws ToolError as
- * `claimForRemoval`
- */
+/** Removes a session too damaged to be claimed; false if it does not exist, or a later one has its id. @throws ToolError as `claimForRemoval` */
 async function removeUnclaimed(store: Store, sessionId: string, createdAt?: number): Promise<boolean> {
   const [stored] = await store.list({ sessionId });
   if (stored?.sessionId !== sessionId || (createdAt !== undefined && stored.createdAt !== createdAt)) return false;

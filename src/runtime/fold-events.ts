@@ -139,10 +139,7 @@ export class SessionFold {
     return Array.from(this.#open.values(), (call) => (call.job === undefined ? call : { ...call, job: this.#leftJob(call, call.job) }));
   }
 
-  /**
-   * The changes to undo, so that calls without a result and calls of voided messages have changed nothing: each restores the value that the first of
-   * them found.
-   */
+  /** The changes to undo, so that open calls and those of voided messages have changed nothing: each restores the first value that they found. */
   get openChanges(): readonly TurnChange[] {
     return [...this.#changes.values()].flatMap((changes) => {
       const [first] = changes;

@@ -20,10 +20,7 @@ export interface JobWatchOptions {
   readonly keepStoredMs: number;
 }
 
-/**
- * Creates the watch of a runtime, which is ended by one of `stops`; undefined without a store that outlives the process, because such a store has no
- * jobs of other processes.
- */
+/** Creates a runtime's watch, which `stops` ends; undefined if no store outlives the process, because then no other process has jobs in it. */
 export function watchJobs({ store, jobs = {} }: RuntimeOptions, ports: Ports, stops: Set<() => void>): JobWatch | undefined {
   if (store?.outlivesProcess !== true) return undefined;
   const watch = new JobWatch({ store, ports, ...jobLimits(jobs) });

@@ -10,10 +10,7 @@ const MAX_QUESTIONS = 1_000;
 const READ_AT_ONCE = 500;
 const DEFAULT_LIMIT = 100;
 
-/**
- * Like `list` of `Store.jobs`. A job is waiting if its call or one of its nested calls is. @param now wall-clock milliseconds. @throws as
- * `Store.jobs.list`
- */
+/** Like `list` of `Store.jobs`. A job is waiting if its call or a nested one is. @param now wall-clock milliseconds. @throws as `Store.jobs.list` */
 export async function listStoredJobs(store: Store, options: ListStoredJobsOptions, now: number): Promise<readonly StoredJob[]> {
   checkJobList(options);
   const { states, limit = DEFAULT_LIMIT, offset = 0 } = options;

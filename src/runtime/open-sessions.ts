@@ -334,10 +334,7 @@ export class OpenSessions {
     this.whenRemoved?.(session);
   }
 
-  /**
-   * Reserves an id for a session that is being resumed, until the resume has ended. @param call the call that resumes it @throws ToolError as
-   * `checkFree` @internal
-   */
+  /** Reserves an id until a resume has ended. @param call the call that resumes the session @throws ToolError as `checkFree` @internal */
   reserve(id: string, call: ResumingCall): Resuming {
     this.checkFree(id);
     const resuming = new Resuming(call, () => {

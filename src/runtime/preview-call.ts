@@ -124,10 +124,7 @@ function effectsOf({ state, calls, pretended }: SessionDiff, result: ToolResult)
   };
 }
 
-/**
- * Shortens a preview that is too large, step by step: first without values, then with a shorter answer, then without patches and inputs, then with
- * fewer entries.
- */
+/** Shortens a preview that is too large, in steps: omits values, shortens the answer, omits patches and inputs, then limits the number of entries. */
 function fitted(preview: ApprovalPreview & { readonly available: true }): ApprovalPreview {
   if (bytesOf(preview) <= PREVIEW_BYTES) return preview;
   const short = { ...preview, state: preview.state.map(withoutValues), isCut: true as const };

@@ -4,10 +4,7 @@ import { outcomeUnknown } from "../call/admit/reconcile-call.ts";
 import type { OpenCall } from "./open-call.ts";
 import { addTo } from "../core/base/add-to.ts";
 
-/**
- * Number of starts, each ended by a crash while the job did not only wait for an answer, after which a job is not run again: it is probably the
- * cause.
- */
+/** Number of starts after which a job is not run again, if each was ended by a crash while it did not only wait: it is probably the cause. */
 const MAX_STARTS = 3;
 
 interface JobFates {

@@ -251,10 +251,7 @@ function startOf(session: RuntimeSession, turnId: string): number {
   return firstKept + Math.max(first, rounds + 1);
 }
 
-/**
- * The order in which calls are resumed: the calls of each turn together, then composite calls, the innermost first, because each of them requests the
- * results of its nested calls.
- */
+/** The order to resume calls in: those of each turn together, then composite ones, innermost first, as each needs its nested calls' results. */
 function inOrder({ registry }: RuntimeSession, open: readonly OpenCall[]): readonly (readonly OpenCall[])[] {
   const isComposite = ({ call }: OpenCall): boolean => registry.overloads(call.name).some(({ tool }) => tool.composite === true);
   const ofTurns = Map.groupBy(

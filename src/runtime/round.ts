@@ -44,10 +44,7 @@ export interface RoundReply extends Pick<ModelReply, "finish" | "usage"> {
   readonly native?: NativeMessage;
   /** The provider's name of the model. */
   readonly model?: string;
-  /**
-   * The tools that the provider ran itself for the message, by the provider's names: those of `ModelReply.providerCalls`, without duplicates.
-   * @default none
-   */
+  /** The tools that the provider ran itself, by its own names: those of `ModelReply.providerCalls`, without duplicates. @default none */
   readonly providerTools?: readonly string[];
 }
 
@@ -163,10 +160,7 @@ export class Round {
     );
   }
 
-  /**
-   * Voids the message: waiting and running calls, and their nested calls, are cancelled. The round stays in the log, and the model is not shown it.
-   * Idempotent.
-   */
+  /** Voids the message: cancels its calls and their nested calls. The round stays in the log, but is not shown to the model. Idempotent. */
   void(reason: string, reply: Partial<RoundReply> = {}): Promise<readonly ToolResult[]> {
     if (this.#over !== undefined) return this.#over;
     const said = { content: "", finish: "truncated", usage: NO_USAGE, ...reply } as const;

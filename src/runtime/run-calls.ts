@@ -204,10 +204,7 @@ export class CallRunner {
   }
 }
 
-/**
- * The turn of these calls: a new one or, if a handler makes them, one that joins the handler's turn. Calls that were cancelled while they waited for
- * a turn are outside of it.
- */
+/** The turn of these calls: a new one, or one that joins that of the handler that makes them. Calls cancelled while waiting are outside of it. */
 function beginTurn(session: RuntimeSession, { turn: running, caller }: TurnPlace): Turn {
   const { ids } = session.ports;
   const joins = running?.held;

@@ -101,10 +101,7 @@ export interface RuntimeOptions extends CallSettings {
   readonly answers?: AnswerOptions;
   /** How many background jobs may run and wait, and what is kept of ended ones. */
   readonly jobs?: JobLimits;
-  /**
-   * Failures that are injected into calls, whatever source answers them, including simulations; a call of a tool that does not exist meets none.
-   * @default none
-   */
+  /** Failures that are injected into calls, whatever source answers, including simulations; calls of unknown tools meet none. @default none */
   readonly faults?: FaultPlan;
   /** How long an abandoned handler keeps its locks and slots, in milliseconds. @default 10_000 */
   readonly orphanHoldMs?: number;

@@ -62,10 +62,7 @@ type Results = ToolResult | readonly ToolResult[];
 
 const NO_OPTIONS: ExecuteOptions = Object.freeze({});
 
-/**
- * A turn that is held for several rounds. The rules of a turn (once per turn, the end of a turn, the turn's cache) apply to all of its rounds
- * together.
- */
+/** A turn that is held for several rounds. The rules of a turn (once per turn, end of the turn, the turn's cache) apply to all of them together. */
 export interface SessionTurn {
   readonly id: string;
   readonly session: RuntimeSession;
@@ -173,10 +170,7 @@ export class RuntimeSession extends ReceivingSession {
     return this.#parts.approvals;
   }
 
-  /**
-   * The whole answer of a tool, by the handle of a truncated result (`truncation.handle`); undefined for a handle of another session, and once it is
-   * no longer in memory.
-   */
+  /** A tool's whole answer, by the handle of a truncated result (`truncation.handle`); undefined for another session's, and once not in memory. */
   wholeResult(handle: string): WholeResult | undefined {
     checkText(handle, "wholeResult()", "the handle of a result");
     return this.#parts.largeResults.whole(this.id, handle);

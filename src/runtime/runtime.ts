@@ -175,10 +175,7 @@ export class Runtime {
     };
   }
 
-  /**
-   * Traces the work of the runtime and its loops: see `haft/telemetry`. The returned function stops that. @throws ToolError `duplicate` if it is
-   * traced already
-   */
+  /** Traces the runtime and its loops: see `haft/telemetry`. The returned function stops that. @throws ToolError `duplicate` if traced already */
   trace(tracing: Tracing): () => void {
     if (this.#parts.tracing !== undefined) throw new ToolError("duplicate", "This runtime is traced already; end that first.");
     this.#parts.tracing = tracing;
@@ -284,10 +281,7 @@ export class Runtime {
     return { ...this.#parts.counters };
   }
 
-  /**
-   * The calls that have begun and not ended, oldest first: with their input (as given, until it is validated) and the job that each is or is nested
-   * in.
-   */
+  /** The calls that have begun and not ended, oldest first, with their input (as given, until it is validated) and the job that each belongs to. */
   get running(): readonly { readonly callId: string; readonly name: string; readonly input: unknown; readonly jobId?: string }[] {
     return this.#parts.running.all().map(runningCall);
   }

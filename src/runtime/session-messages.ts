@@ -141,10 +141,7 @@ class Conversation {
     if (this.#whole !== undefined && this.messages.at(-1) === this.#whole) this.#add({ role: "assistant", at, content: "" });
   }
 
-  /**
-   * Adds the placeholder result, which stays the answer to the call, so that the history does not change. In a branch, it tells the model that no
-   * further result follows.
-   */
+  /** Adds the placeholder, which stays the call's result, so that the history does not change. In a branch, it says that no other result follows. */
   #addPlaceholder({ at, callId, toolName, mode }: SessionEvent & { readonly type: "job-start" }): void {
     this.#jobs.add(callId);
     const call = this.#calls.get(callId);
@@ -158,10 +155,7 @@ class Conversation {
     });
   }
 
-  /**
-   * Notes the end of a call and returns whether it is a job: the `call-end` comes directly before the `job-end`, and the `job-start` may be older
-   * than the events in memory.
-   */
+  /** Notes a `call-end`, which directly precedes the `job-end`. Whether the call is a job; its `job-start` may be older than the events in memory. */
   #isJob(event: SessionEvent & { readonly type: "call-end" }): boolean {
     this.#ended = event;
     return this.#jobs.has(event.callId);

@@ -8,15 +8,9 @@ import { typeInWords } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 
-/**
- * The folder and environment of a session's handlers. Not recorded: `resume` must pass them again. Branches, and sessions that its calls begin,
- * inherit them.
- */
+/** The folder and environment of a session's handlers. Not recorded: pass them to `resume` again. Branches and sessions of its calls inherit them. */
 export interface SessionPlace {
-  /**
-   * The folder against which relative paths of handlers in this session are resolved, itself relative to the folder of the runtime. @default the
-   * folder of the runtime
-   */
+  /** Where relative paths of handlers start in this session; itself relative to the runtime's folder. @default the runtime's folder */
   readonly workingFolder?: string;
   /** Variables of `context.environment`; variables that a tool declares take precedence. @default none */
   readonly environment?: Readonly<Record<string, string>>;
@@ -26,10 +20,7 @@ export interface SessionPlace {
 export interface SessionStart extends SessionPlace {
   /** A value that `RuntimeSession.snapshot` returned, possibly after a round trip through JSON: all of it is validated. */
   readonly from?: unknown;
-  /**
-   * Data for its engines, passed to their `openSession`, also for its branches: an account, a folder, a connection. Not recorded; `resume` must pass
-   * it again. @default none
-   */
+  /** Data for its engines' `openSession`, also of its branches: an account, a connection. Not recorded: pass it to `resume` again. @default none */
   readonly setup?: Readonly<Record<string, unknown>>;
 }
 

@@ -27,10 +27,7 @@ function mayHaveChecks(sent: JsonValue): boolean {
   return isJsonObject(sent) && (Object.hasOwn(sent, PENDING_CHECKS) || Object.hasOwn(sent, SAFETY_DECISION));
 }
 
-/**
- * Fits an input that has a provider's safety checks. The checks are shown and recorded with the input, but not passed to the tool, whose schema may
- * lack them.
- */
+/** Fits an input with a provider's safety checks: shown and recorded with it, but not passed to the tool, whose schema may lack them. */
 function fitBeside(run: ResolvedCall, sent: JsonValue): Fitted | Promise<Fitted> {
   const input = isJsonObject(sent) ? sent : fitSent(run, sent, FITS_ANY_OBJECT);
   if (input instanceof Error) return input;

@@ -41,10 +41,7 @@ function turnWouldDeadlock(wait: TurnWait): boolean {
   return closesCycle(wait, caller.parts);
 }
 
-/**
- * Whether anything can wait for this call. A call that is not nested and waits for its first lock is the last in the queue: only its turn can be
- * waited for.
- */
+/** Whether anything can wait for this call. A call that is not nested is last in the queue for its first lock: only its turn can be waited for. */
 function mayBeWaitedFor({ parts, turn, awaitedSlot }: CallRun): boolean {
   if (awaitedSlot !== undefined) return parts.nestedWaits.size > 0 || turnWaits().size > 0;
   return isTurnAwaited(turn.running?.queue);
@@ -144,10 +141,7 @@ function outerCall(waiting: Waiting): CallRun | undefined {
   return caller instanceof CallRun ? caller : undefined;
 }
 
-/**
- * A slot that is released regardless of what waits here: that of an abandoned handler, of another runtime or process, or of a call that got it just
- * now.
- */
+/** A slot whose release does not depend on the calls here: of an abandoned handler, another runtime or process, or a call that got it just now. */
 const HELD_ELSEWHERE: readonly CallRun[] = [];
 
 /** The calls that use a slot of the awaited limit, grouped by slot: a lent slot is released when the last of them has ended. */
@@ -165,10 +159,7 @@ function holdersOf({ awaitedSlot, parts, plan }: CallRun): readonly (readonly Ca
   return groups.size < count ? [...groups.values(), HELD_ELSEWHERE] : [...groups.values()];
 }
 
-/**
- * The object that all users of a shared slot have in common, if the slot belongs to the awaited limit; the slot itself if it was not lent. Undefined
- * for other slots.
- */
+/** The object that all users of a slot of the awaited limit share; the slot itself if it was not lent. Undefined for slots of other limits. */
 function sharedIn(slot: HeldSlot, awaited: object): object | undefined {
   let one = slot;
   let shared: HeldSlot | undefined;

@@ -8,10 +8,7 @@ import { isAdmitted, type AdmittedCall, type CallRun } from "../call-run.ts";
 /** How uncertain an outcome is: higher is less certain. */
 const DOUBT: Readonly<Record<Outcome, number>> = { not_started: 0, failed: 1, unknown: 2 };
 
-/**
- * The error of a further attempt. If an earlier attempt may have had the effect, the error gets the earlier outcome, even if the last attempt never
- * began.
- */
+/** The error of a further attempt. If an earlier one may have had the effect, the error gets its outcome, even if the last attempt never began. */
 export function sinceEarlier(run: AdmittedCall, earlier: ToolError, last: ToolError): ToolError {
   return atLeast(run, earlier.outcome, last);
 }

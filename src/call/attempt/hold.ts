@@ -47,10 +47,7 @@ function ownPlace(run: AdmittedCall): LockTicket {
   return run.parts.locks.request({ owner: run.callId, reads, writes, commutative });
 }
 
-/**
- * Takes the call's locks. Returns undefined if there was nothing to wait for; otherwise a promise of the error, if any. On an error, the caller
- * releases what was taken.
- */
+/** Takes the call's locks. Returns undefined if there was no wait, else a promise of the error, if any; the caller then releases what was taken. */
 export function acquireLocks(run: AdmittedCall): undefined | Promise<ToolError | undefined> {
   const placed = takePlace(run);
   if (placed instanceof Error) return Promise.resolve(placed);
@@ -73,10 +70,7 @@ export function release(run: CallRun): void {
   if (slots !== undefined) for (const slot of slots) giveBack(run, slot);
 }
 
-/**
- * Releases one lock or slot. An error of a program's own implementation is logged; it neither keeps the others from being released nor changes the
- * result.
- */
+/** Releases one lock or slot. An error of a program's own implementation is logged; it affects neither the other releases nor the result. */
 export function giveBack({ parts, toolName }: Pick<CallRun, "parts" | "toolName">, held: HeldSlot): void {
   try {
     held.release();

@@ -123,10 +123,7 @@ function readsWorld({ effects, route }: AdmittedCall): boolean {
   return !effects.hasSessionKeys && (route.engine.state ?? "none") === "none" && route.engine.effectFree !== true;
 }
 
-/**
- * Whether the declared reads are all that the answer depends on. Without them, the tool reads its whole toolset, and the answer may contain changes
- * of the call's own branch.
- */
+/** Whether the answer depends only on declared reads. Otherwise it depends on the whole toolset, including changes of the call's own branch. */
 function namesWhatItReads(run: AdmittedCall): boolean {
   return readsWorld(run) && run.plan.tool.effects?.reads !== undefined;
 }

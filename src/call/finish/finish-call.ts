@@ -321,10 +321,7 @@ function isSmall({ answer: { output, outputBound } }: CallRun, maxResultBytes: n
 /** The truncatable fields of a result that is being built. */
 type Shown = { -readonly [Key in "output" | "content" | "truncation"]?: ToolResult[Key] };
 
-/**
- * Truncates the output and content that the model is shown. The whole is kept only in a session; without one, only the handler that made the call
- * could read it later.
- */
+/** Truncates what the model is shown. The whole is kept only in a session; without one, only the handler that made the call could read it. */
 function limitSize(run: CallRun, maxResultBytes: number, result: Shown): void {
   if (maxResultBytes === 0) return;
   let handle: string | undefined;

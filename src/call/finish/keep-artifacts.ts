@@ -19,10 +19,7 @@ import type { AdmittedCall, CallParts, CallRun } from "../call-run.ts";
 /** Maximum number of different files per answer; an answer with more is handled as if there were no artifact store. */
 const MAX_ARTIFACTS = 256;
 
-/**
- * Longest time that storing one file may take, in milliseconds. The store is the program's own, and a store that hangs must not end a call or a
- * round.
- */
+/** Longest time that storing one file may take, in milliseconds: if the program's store hangs, no call or round may end because of it. */
 const PUT_MS = 10_000;
 
 type KeepParts = Pick<CallParts, "artifacts" | "ports">;

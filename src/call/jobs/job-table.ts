@@ -123,10 +123,7 @@ export class JobTable {
     return this.#running.size === 0;
   }
 
-  /**
-   * Creates the buffer for the output of a call, whether or not it is a job yet. @param mayBeJob if false, the output is never read: only its length
-   * counts
-   */
+  /** Creates the buffer for a call's output, whether or not it is a job yet. @param mayBeJob if false, only the length of the output counts */
   newOutput(mayBeJob: boolean): JobOutputBuffer {
     return new JobOutputBuffer(mayBeJob ? this.#limits.maxOutputChars : 0);
   }

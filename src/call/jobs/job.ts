@@ -215,10 +215,7 @@ export class CallJob {
     this.#call?.holdProcess();
   }
 
-  /**
-   * Ends the job with the result of its call. Returns the `job-end` event, to be recorded directly after the `call-end`; undefined if the job had
-   * ended before.
-   */
+  /** Ends the job with its call's result. Returns the `job-end`, to record directly after the `call-end`; undefined if it had ended before. */
   finish(result: ToolResult): SessionEvent | undefined {
     const call = this.#call;
     if (call === undefined) return undefined;
@@ -262,10 +259,7 @@ export class CallJob {
     return this.#asking !== undefined;
   }
 
-  /**
-   * Calls the listener once: when the job has ended or, with `untilAsked`, asks something. The returned function removes the listener, and so all
-   * that it references.
-   */
+  /** Calls the listener once, when the job has ended or, with `untilAsked`, asks something. The returned function removes the listener. */
   onPause(listener: () => void, untilAsked: boolean): () => void {
     if (this.isOver || (untilAsked && this.isAsking)) listener();
     else this.#waits.set(listener, untilAsked);

@@ -118,10 +118,7 @@ export class StoreTail extends EventTail {
     return brought.last(sessionId);
   }
 
-  /**
-   * The first event of a session. Undefined for a branch, whose own events come after everything that it began with, and for an event that cannot be
-   * read.
-   */
+  /** The first event of a session; undefined if it cannot be read, and for a branch, whose own events come after everything that it began with. */
   async #firstOf(sessionId: string): Promise<SessionEvent | undefined> {
     const [stored] = await this.#store.list({ sessionId });
     if (stored === undefined || stored.parent !== undefined) return undefined;
@@ -137,10 +134,7 @@ interface FoundRun {
   readonly brought: number;
 }
 
-/**
- * The feed item of an entry. Events that were removed with their session, or came from a snapshot, leave only their cursor; damaged ones count as
- * missed.
- */
+/** The feed item of an entry. Events that were removed or came from a snapshot leave only their cursor; damaged events count as missed. */
 function itemAt({ sessionId, position, mark }: FeedEntry, run: FoundRun | undefined): FeedItem {
   const event = run?.events?.[position - run.first];
   const isLeftOut = run?.events === undefined || position <= run.brought;
