@@ -184,7 +184,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   later: CallRun | undefined = undefined;
   /** The call whose handler made this one, of any session; it lends its locks and slots. `turn.madeIn` is set within one session only. */
   declare madeBy: CallRun | undefined;
-  declare unanswered: number | undefined; // how many `context.execute` inside it still wait for results
+  declare unanswered: number | undefined; // how many of its `context.execute` have not returned, or returned a failed call
   /** Why its message was voided or its batch rolled back. Calls that its handler makes afterwards are not run. */
   declare takenBack: string | undefined;
   isSettled = false; // it can no longer be taken back, as its batch or message has ended

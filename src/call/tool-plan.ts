@@ -47,7 +47,7 @@ export class ToolPlan {
   readonly hasOwnTimeout: boolean;
   /** The tool has no handler to run. */
   readonly isOnlyDescribed: boolean;
-  /** Something must be checked before the input: the tool may be unusable, or need data of the program or reading by the model. */
+  /** Something is checked before the input: whether the tool is usable, and what the program must provide or the model must have read. */
   readonly isGated: boolean;
   /** Undefined if the schema is invalid; the tool is then gated. */
   readonly inputFitter: InputFitter | undefined;

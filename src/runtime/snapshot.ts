@@ -23,7 +23,7 @@ export interface SessionSnapshot {
   /** Wall-clock milliseconds since the epoch. */
   readonly at: number;
   readonly events: readonly SessionEvent[];
-  /** The values of state by toolset and key, which the events also result in. */
+  /** The values of state by toolset and key; replaying the events gives the same. */
   readonly state: Readonly<Record<string, JsonObject>>;
   /** The state of engines, by toolset. */
   readonly engines: JsonObject;

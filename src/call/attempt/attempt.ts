@@ -121,7 +121,7 @@ function allowsRetry(run: AdmittedCall, error: ToolError, tries: number): boolea
   );
 }
 
-/** Whether a composite call may be retried: each call that it made has its answer, so another attempt need not fail the same way. */
+/** Whether a composite call may be retried: all its nested calls have succeeded, so another attempt need not fail the same way. */
 function mayMakeCallsAgain({ isLogged, unanswered = 0 }: AdmittedCall): boolean {
   return isLogged && unanswered === 0; // without a log, the results of the calls are not kept
 }
