@@ -1,48 +1,55 @@
-/** The seam behind which a server keeps its keys, the requests it refused, the calls that no session has and the first answers to keyed requests, for all processes of a store. */
+/**
+ * The seam for a server's API keys, refused requests, calls outside any session, and first answers to keyed requests, shared by all processes of a
+ * store.
+ */
 import type { JsonObject } from "./base/json.ts";
 import type { ResultStatus } from "./result.ts";
 
 /**
- * Keeps keys at rest, refused requests, calls that no session has, and requests with an `Idempotency-Key`.
+ * Stores API keys, refused requests, calls that are in no session's log, and requests with an `Idempotency-Key`.
  *
- * A key of the server is kept as a hash of its secret, never as the secret. Every store passes `accessStoreContract` of `haft/testing`.
+ * A key is stored as a hash of its secret, never as the secret. Every store passes `accessStoreContract` of `haft/testing`.
  */
 export interface AccessStore {
   /**
-   * Keeps a new key, and forgets session keys that expired a day before it was made. The same key again changes nothing.
+   * Stores a new key, and deletes session keys that expired more than a day before it was created. Adding the same key again changes nothing.
    *
-   * @throws ToolError `duplicate` for an id that is taken. By rejecting
+   * @throws ToolError `duplicate` if the id is taken, as a rejection
    */
   addKey(key: StoredKey): Promise<void>;
-  /** Undefined where there is none of this id. One that has expired or was revoked is given as well. */
+  /** Returns a key, even if it has expired or was revoked; undefined if the id does not exist. */
   key(id: string): Promise<StoredKey | undefined>;
-  /** The newest first. */
+  /** Returns keys, newest first. */
   keys(query?: KeyQuery): Promise<readonly StoredKey[]>;
-  /** Ends a key for good. Resolves to whether it was there and not revoked; the first time stays. */
+  /** Revokes a key for good. Resolves to whether it existed and was not revoked; the time of the first revocation is kept. */
   revokeKey(request: RevokeKeyRequest): Promise<boolean>;
-  /** Keeps refused requests, in order; the oldest go where there are more than 10,000. */
+  /** Stores refused requests, in order; beyond 10,000 the oldest are deleted. */
   addRefusals(refusals: readonly RefusedRequest[]): Promise<void>;
-  /** The newest first. */
+  /** Returns refused requests, newest first. */
   refusals(query?: RefusalQuery): Promise<readonly RefusedRequest[]>;
-  /** Keeps calls, in order; the first that were kept go where there are more than `keep`, and a store in memory keeps 10,000 at most. */
+  /** Stores calls, in order. Beyond `keep`, those stored first are deleted; a store in memory keeps at most 10,000. */
   addCalls(added: { readonly calls: readonly AuditedCall[]; readonly keep: number }): Promise<void>;
-  /** A page of them, those that began last first. */
+  /** Returns a page of calls, those that began last first. */
   calls(query?: AuditedCallQuery): Promise<AuditedCallPage>;
   /**
-   * Records that a holder begins a keyed request, in one step: of several, in any number of processes, one does. Resolves to undefined when it is the holder now: it was already, or its key
-   * has no record, one that is older than a day, or one with the same fingerprint and no answer that no attempt holds, or that is held as `after` says. Else it
-   * resolves to the record. Nothing drops a younger record, however many there are.
+   * Records that a holder begins a keyed request, atomically: of several holders, in any number of processes, one succeeds. Resolves to undefined if
+   * the holder now holds the request: because it did already, or the key has no record, or the record is older than a day, or the record has the same
+   * fingerprint and no answer and either no hold or the hold given as `after`. Otherwise resolves to the record. Records younger than a day are never
+   * dropped, however many there are.
    *
-   * @throws ToolError `unavailable` when no more can be kept. By rejecting
+   * @throws ToolError `unavailable` if no more records fit, as a rejection
    */
   beginRequest(request: NewKeyedRequest): Promise<KeyedRequest | undefined>;
-  /** Counts a beat of the holder, by which others see that it is at work. Resolves to whether it still holds the request. */
+  /** Counts a heartbeat of the holder, which shows others that it is still working. Resolves to whether it still holds the request. */
   holdRequest(request: { readonly key: string; readonly holder: string }): Promise<boolean>;
-  /** Ends the hold of a request that is left without an answer: it can be begun again at once. */
+  /** Releases a request without an answer, so that it can be begun again at once. */
   releaseRequest(request: { readonly key: string; readonly holder: string }): Promise<void>;
-  /** Keeps the answer to a request that was begun, unless it has one: then resolves to that. Else, and for a key that has no record, to undefined. */
+  /**
+   * Stores the answer to a begun request and resolves to undefined; resolves to the existing answer if there is one. For a key without a record it
+   * does nothing.
+   */
   answerRequest(request: { readonly key: string; readonly answer: string }): Promise<string | undefined>;
-  /** Forgets requests that were begun before a time. */
+  /** Deletes requests begun before a time. */
   forgetRequests(before: number): Promise<void>;
 }
 
@@ -50,174 +57,177 @@ export interface AccessStore {
 interface RequestRecord {
   /** Unique for principal, route and the client's key. */
   readonly key: string;
-  /** A digest of the content: a request with another one is another request. */
+  /** Digest of the content: another digest means another request. */
   readonly fingerprint: string;
   readonly at: number;
 }
 
-/** A request with an `Idempotency-Key`, as it begins. */
+/** A request with an `Idempotency-Key`, at its beginning. */
 export interface NewKeyedRequest extends RequestRecord {
   /** Unique for this attempt. */
   readonly holder: string;
-  /** A hold that has not beaten for so long that its process must have ended: it is taken over if it is still the same. */
+  /** A hold without heartbeats for so long that its process must have ended: it is taken over if it has not changed. */
   readonly after?: RequestHold;
 }
 
 /** A request with an `Idempotency-Key` that was begun. */
 export interface KeyedRequest extends RequestRecord {
-  /** The first answer. Left out while there is none. */
+  /** The first answer. Left out until there is one. */
   readonly answer?: string;
-  /** The attempt that is under way, or whose process ended. Left out when there is an answer, or no attempt is under way. */
+  /** The attempt that is running, or whose process ended. Left out if there is an answer, or no attempt is running. */
   readonly hold?: RequestHold;
 }
 
-/** The hold of an attempt on its request. While it is at work its beats grow. */
+/** The hold of an attempt on its request. `beats` increases while the attempt is running. */
 export interface RequestHold {
   readonly holder: string;
   readonly beats: number;
 }
 
-/** For so long is a keyed request recorded. */
+/** How long a keyed request is kept, in milliseconds. */
 export const KEYED_REQUEST_KEPT_MS = 86_400_000;
 
-/** So many refused requests are kept. */
+/** Maximum number of refused requests kept. */
 export const MAX_REFUSALS = 10_000;
 
-/** A key of a server as a store has it. Plain JSON. */
+/** A server's API key, as a store keeps it. Plain JSON. */
 export interface StoredKey {
-  /** Its public part, which names it in lists and events. */
+  /** The public part, which identifies the key in lists and events. */
   readonly id: string;
-  /** As the person called it who made it. */
+  /** The name given by the person who created it. */
   readonly name: string;
-  /** Random, in hex: equal secrets have different hashes. */
+  /** Random, in hex, so that equal secrets have different hashes. */
   readonly salt: string;
-  /** SHA-256 over salt and secret, in hex. */
+  /** SHA-256 of salt and secret, in hex. */
   readonly hash: string;
   readonly scopes: readonly string[];
-  /** Patterns over qualified names: the tools that it may see and call, where the rules of the server allow them. @default all of those */
+  /** Patterns for qualified names: the tools that the key may see and call, within the rules of the server. @default all of those */
   readonly allow?: readonly string[];
-  /** Patterns of tools that it may not see; wins over `allow`. */
+  /** Patterns of tools that the key may not see; overrides `allow`. */
   readonly deny?: readonly string[];
   /** Set for a session key: the session that it is for. */
   readonly sessionId?: string;
-  /** The id of the principal that made it. */
+  /** The id of the principal that created the key. */
   readonly createdBy?: string;
-  /** Set for a session key that a principal made for itself: it has no right that this principal has lost. */
+  /** Set for a session key that a principal created for itself: the key loses every right that this principal loses. */
   readonly maker?: KeyMaker;
-  /** Wall-clock milliseconds since the epoch, as all times here. */
+  /** Wall-clock milliseconds since the epoch, like all times here. */
   readonly createdAt: number;
-  /** From this time on it counts for nothing. @default never */
+  /** When the key expires. @default never */
   readonly expiresAt?: number;
-  /** Set once it was revoked. */
+  /** Set once the key was revoked. */
   readonly revokedAt?: number;
 }
 
-/** The principal that made a session key, as far as rules look at it. Plain JSON. */
+/** The creator of a session key, as far as rules need it. Plain JSON. */
 export interface KeyMaker {
   readonly name: string;
-  /** Claims of its token that rules of the server look at. */
+  /** Claims of the principal's token that rules of the server use. */
   readonly claims?: JsonObject;
-  /** Patterns of its own key. */
+  /** Patterns of the principal's own key. */
   readonly allow?: readonly string[];
   readonly deny?: readonly string[];
 }
 
-/** Which keys are listed. */
+/** Which keys to list. */
 export interface KeyQuery {
-  /** Session keys as well. @default false */
+  /** Whether session keys are included. @default false */
   readonly sessionKeys?: boolean;
-  /** The keys of this session only. */
+  /** Only keys of this session. */
   readonly sessionId?: string;
-  /** Most keys. Integer ≥ 1. @default 1_000 */
+  /** Maximum number of keys. Integer ≥ 1. @default 1_000 */
   readonly limit?: number;
 }
 
-/** Which key is revoked, and when. */
+/** Which key to revoke, and when. */
 export interface RevokeKeyRequest {
   readonly id: string;
   readonly at: number;
 }
 
-/** A request that a server refused before it did anything. Plain JSON; it has no credentials, and of the body no more than the names of tools. */
+/** A request that a server refused before doing anything. Plain JSON; without credentials, and with no more of the body than tool names. */
 export interface RefusedRequest {
   readonly at: number;
   readonly status: number;
-  /** The reason in words. */
+  /** The reason, as text. */
   readonly reason: string;
   readonly method: string;
-  /** Without query. */
+  /** Without the query. */
   readonly path: string;
-  /** The id of the principal, where one was found. */
+  /** The id of the principal, if it was identified. */
   readonly principal?: string;
   /** The address of the client, as the server sees it. */
   readonly from?: string;
-  /** The tools that it was to call, each once, at most 20: qualified where its sender sees the tool, else as it named them. Left out where it was refused before they were known. */
+  /**
+   * Tools the request was to call, each once, at most 20: qualified if its sender can see the tool, else as sent. Left out if refused before they
+   * were known.
+   */
   readonly toolNames?: readonly string[];
-  /** How many before it were refused and not kept, because there were too many at a time. */
+  /** How many earlier refused requests were not stored, because there were too many at a time. */
   readonly missed?: number;
 }
 
-/** Which refused requests are listed. */
+/** Which refused requests to list. */
 export interface RefusalQuery {
-  /** Those at or after this time. @default all */
+  /** Only those at or after this time. @default all */
   readonly since?: number;
   readonly principal?: string;
-  /** Most of them. Integer ≥ 1. @default 1_000 */
+  /** Maximum number of requests. Integer ≥ 1. @default 1_000 */
   readonly limit?: number;
 }
 
-/** A call that no session has in its log, as the audit keeps it. Plain JSON; it has neither input nor answer. */
+/** A call that is in no session's log, as the audit keeps it. Plain JSON, without input or answer. */
 export interface AuditedCall {
-  /** When it began. */
+  /** When the call began. */
   readonly at: number;
-  /** As the request named it where there is no such tool. */
+  /** The tool's name; as sent, if there is no such tool. */
   readonly toolName: string;
-  /** The interface that it came in by. */
+  /** The interface through which the call came. */
   readonly via: "api" | "mcp";
-  /** `open`: it had not ended when its server stopped. */
+  /** `open`: the call had not ended when its server stopped. */
   readonly outcome: Exclude<ResultStatus, "pending"> | "open";
   readonly errorCode?: string;
   readonly durationMs?: number;
-  /** Left out where it was refused before it had one. */
+  /** Left out if the call was refused before it had an id. */
   readonly callId?: string;
-  /** The session that the server made for it, which it removes. */
+  /** The session that the server created for the call, and removes. */
   readonly sessionId?: string;
-  /** The call whose handler made it, where that is of the same session. */
+  /** The call whose handler made this one, if it is in the same session. */
   readonly parentCallId?: string;
-  /** The id of the principal that it was made for. */
+  /** The id of the principal for whom the call was made. */
   readonly principal?: string;
-  /** The author of its approval. */
+  /** The author of the call's approval. */
   readonly approvedBy?: string;
-  /** The trace that it belongs to: 32 hex digits. */
+  /** The trace that the call belongs to: 32 hex digits. */
   readonly traceId?: string;
-  /** It was made in a simulation. */
+  /** Set if the call was made in a simulation. */
   readonly simulated?: true;
-  /** How many before it were not kept, because the store did not keep up. */
+  /** How many earlier calls were not stored, because the store did not keep up. */
   readonly missed?: number;
 }
 
-/** Which of these calls are listed. */
+/** Which audited calls to list. */
 export interface AuditedCallQuery {
-  /** Those that began at or after this time. @default all */
+  /** Only calls that began at or after this time. @default all */
   readonly since?: number;
-  /** Those that began before this time. @default all */
+  /** Only calls that began before this time. @default all */
   readonly until?: number;
   readonly principal?: string;
-  /** Those behind this place: `next` of the page before. @default from the newest on */
+  /** Only calls after this place: `next` of the previous page. @default from the newest on */
   readonly after?: AuditedCallPlace;
-  /** Most of them. Integer ≥ 1. @default 1_000 */
+  /** Maximum number of calls. Integer ≥ 1. @default 1_000 */
   readonly limit?: number;
 }
 
-/** The place of a call in the list of all. */
+/** The position of a call in the list of all audited calls. */
 export interface AuditedCallPlace {
   readonly at: number;
   readonly number: number;
 }
 
-/** Some of these calls. */
+/** A page of audited calls. */
 export interface AuditedCallPage {
   readonly calls: readonly AuditedCall[];
-  /** `after` of the next page; left out behind the last. */
+  /** `after` for the next page; left out on the last. */
   readonly next?: AuditedCallPlace;
 }

@@ -1,13 +1,13 @@
-/** Refuses an argument of another kind where it is given, before it fails at another place: programs without a type checker call this package too. */
+/** Refuses arguments of the wrong type at once, before they fail somewhere else: programs without a type checker call this package too. */
 import { ToolError } from "./error.ts";
 import { kindInWords } from "./base/wording.ts";
 
 const NOT_AWAITED = "A promise was given: put await before it.";
 
 /**
- * The error for a value of another kind: `… takes a registry, not a promise.`
+ * Returns the error for a value of the wrong type: `… takes a registry, not a promise.`
  *
- * @param sentence its beginning, with the words for what is taken: `buildPrompt() takes a registry`
+ * @param sentence the beginning of the message, which says what is accepted: `buildPrompt() takes a registry`
  */
 export function wrongKind(sentence: string, given: unknown, hint?: string): ToolError {
   const kind = kindInWords(given);
@@ -16,58 +16,58 @@ export function wrongKind(sentence: string, given: unknown, hint?: string): Tool
 }
 
 /**
- * Refuses an argument that does not fit.
+ * Refuses an argument unless `fits` is true.
  *
- * @param words for what is taken: `the path of a file: a string`
+ * @param words for what is accepted: `the path of a file: a string`
  * @throws ToolError `invalid_argument`
  */
 export function checkArgument(fits: boolean, owner: string, words: string, given: unknown, hint?: string): void {
   if (!fits) throw wrongKind(`${owner} takes ${words}`, given, hint);
 }
 
-/** Refuses what is not a string. @param name for example `a path` @throws ToolError `invalid_argument` */
+/** Refuses a value that is not a string. @param name for example `a path` @throws ToolError `invalid_argument` */
 export function checkText(given: unknown, owner: string, name: string): void {
   checkArgument(typeof given === "string", owner, `${name} as a string`, given);
 }
 
-/** True for an object that has these methods: one that was made by another copy of this package has them too. */
+/** Whether an object has these methods. Objects of another copy of this package have them too. */
 export function hasMethods(given: unknown, ...names: readonly string[]): boolean {
   return typeof given === "object" && given !== null && names.every((name) => typeof Reflect.get(given, name) === "function");
 }
 
-/** Refuses what is not a runtime. @throws ToolError `invalid_argument` */
+/** Refuses a value that is not a runtime. @throws ToolError `invalid_argument` */
 export function checkRuntime(given: unknown, owner: string): void {
   checkArgument(hasMethods(given, "session", "execute", "subscribe"), owner, "a runtime", given, "createRuntime() makes one.");
 }
 
-/** Refuses what is not a registry of tools. @throws ToolError `invalid_argument` */
+/** Refuses a value that is not a registry of tools. @throws ToolError `invalid_argument` */
 export function checkRegistry(given: unknown, owner: string): void {
   checkArgument(hasMethods(given, "resolve", "overloads"), owner, "a registry of tools", given, "A runtime has one: runtime.registry.");
 }
 
-/** Refuses what is not a store. @throws ToolError `invalid_argument` */
+/** Refuses a value that is not a store. @throws ToolError `invalid_argument` */
 export function checkStore(given: unknown, owner: string): void {
   checkArgument(hasMethods(given, "open", "read"), owner, "a store", given, "memoryStore(), sqliteStore() and postgresStore() make one.");
 }
 
-/** Refuses what is not a session. @throws ToolError `invalid_argument` */
+/** Refuses a value that is not a session. @throws ToolError `invalid_argument` */
 export function checkSession(given: unknown, owner: string): void {
   checkArgument(hasMethods(given, "execute", "fork"), owner, "a session", given, "runtime.session() begins one.");
 }
 
-/** Refuses what is not a result of a call. @throws ToolError `invalid_argument` */
+/** Refuses a value that is not the result of a call. @throws ToolError `invalid_argument` */
 export function checkResult(given: unknown, owner: string): void {
   const fits = typeof given === "object" && given !== null && "status" in given;
   checkArgument(fits, owner, "the result of a call", given, "runtime.execute() and session.execute() resolve to results.");
 }
 
-/** Refuses what is not a registered tool. @throws ToolError `invalid_argument` */
+/** Refuses a value that is not a registered tool. @throws ToolError `invalid_argument` */
 export function checkRegistered(given: unknown, owner: string): void {
   const fits = typeof given === "object" && given !== null && "tool" in given && "qualifiedName" in given;
   checkArgument(fits, owner, "a registered tool", given, "runtime.registry.require(name) gives one, and list() all of them.");
 }
 
-/** Refuses what is not a model. @throws ToolError `invalid_argument` */
+/** Refuses a value that is not a model. @throws ToolError `invalid_argument` */
 export function checkModel(given: unknown, owner: string): void {
   checkArgument(hasMethods(given, "stream"), owner, "a model", given, "modelFrom() of haft/model makes one.");
 }

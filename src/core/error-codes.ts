@@ -1,19 +1,19 @@
-/** The one closed table of error codes: when each is given, who can act on it, and what it is called elsewhere. */
+/** The table of all error codes: when each occurs, who can act on it, and its code in HTTP, JSON-RPC and the shell. */
 
 /** The party that can do something about an error. */
 export type Actor = "model" | "user" | "programmer" | "operator";
 
-/** Whether the tool's effect happened: not begun, ended as a failure, or unknown. */
+/** Whether the tool's effect happened: not started, failed, or unknown. */
 export type Outcome = "not_started" | "failed" | "unknown";
 
-/** The meaning of an error code, and its defaults. */
+/** The meaning of an error code, and the defaults of its errors. */
 export interface ErrorCodeInfo {
-  /** One sentence: when a call ends with this code. */
+  /** One sentence that says when a call ends with this code. */
   readonly when: string;
   readonly actor: Actor;
   /** The coarse category, for counting and grouping errors. */
   readonly category: "validation" | "execution" | "timeout" | "permission" | "network" | "lookup" | "limit" | "setup";
-  /** Whether the same call may succeed later without a change, unless the thrower says otherwise. */
+  /** Whether the same call may succeed later unchanged, unless the thrower says otherwise. */
   readonly retryable: boolean;
   readonly outcome: Outcome;
   readonly http: number;
@@ -21,7 +21,7 @@ export interface ErrorCodeInfo {
   readonly exit: number;
 }
 
-// The fields that most codes of a category share; a row says what is different.
+// Defaults of each category; a row below says what differs.
 const VALIDATION = { actor: "model", category: "validation", retryable: false, outcome: "not_started", jsonRpc: -32602, exit: 5 } as const;
 const LOOKUP = { actor: "model", category: "lookup", retryable: false, outcome: "not_started", jsonRpc: -32601, exit: 4 } as const;
 const PERMISSION = {

@@ -1,4 +1,4 @@
-/** The error every room throws or reports. */
+/** The error that all of Haft throws and reports. */
 import { shareClass } from "./base/shared-class.ts";
 import { ERROR_CODES, type ErrorCode, type ErrorCodeInfo, type Outcome } from "./error-codes.ts";
 import { typeInWords, withArticle } from "./base/wording.ts";
@@ -6,43 +6,42 @@ import { omitUndefined } from "./base/omit-undefined.ts";
 import { tooOld } from "./node-version.ts";
 import { atMost } from "./base/short-text.ts";
 
-// Every entry needs this file, so an import on a Node that is too old fails at once, and not in the first call. Not in a file of its
-// own that is imported for its effect: bundlers leave those out.
+// Every entry point imports this file, so an import on too old a Node fails at once, not in the first call. The check has no file of its own,
+// imported for its side effect, because bundlers drop those.
 const problem = typeof process === "undefined" ? undefined : tooOld(process.versions);
 if (problem !== undefined) throw new Error(problem);
 
-/** An error as data: what a result, an event and the wire carry. */
+/** An error as data, as it is in results, events and on the wire. */
 export interface ErrorInfo {
   readonly code: ErrorCode;
-  /** A description of what happened, and with what; at most 4,096 characters. */
+  /** What happened, and with what; at most 4,096 characters. */
   readonly message: string;
   readonly retryable: boolean;
   readonly outcome: Outcome;
-  /** A hint at what would work, for the model. Names no setting of the program, and no way round a gate. */
+  /** A hint at what would work, for the model. It names no setting of the program, and no way round a gate. */
   readonly hint?: string;
-  /** A remedy for the operator of the program. Never shown to a model. */
+  /** What the operator of the program can do. Never shown to a model. */
   readonly operatorHint?: string;
-  /** One line per problem, e.g. each schema violation with its `$` path; at most 20. */
-  /** One line for each problem; at most 20 are kept. @default none */
+  /** One line for each problem, such as a schema violation with its `$` path; at most 20 are kept. @default none */
   readonly details?: readonly string[];
-  /** Qualified names that appear in these texts. A model reads in their place the names that it was given the tools under. */
+  /** Qualified names that appear in these texts. A model sees the names under which it was given the tools instead. */
   readonly toolNames?: readonly string[];
-  /** Wait at least this long before trying again. */
+  /** The shortest wait before another attempt, in milliseconds. */
   readonly retryAfterMs?: number;
 }
 
 /** The fields of an error besides its code and message. */
 export interface ToolErrorOptions {
-  /** For the model: shown to it with the message. */
+  /** A hint for the model, shown to it with the message. */
   readonly hint?: string;
-  /** For the operator of the program: settings, commands, options. Never shown to a model. */
+  /** A hint for the operator of the program: settings, commands, options. Never shown to a model. */
   readonly operatorHint?: string;
   readonly details?: readonly string[];
-  /** Qualified names of tools in message, hint and details, besides that of the tool that was called. */
+  /** Qualified names of tools in message, hint and details, other than the tool that was called. */
   readonly toolNames?: readonly string[];
-  /** Whether the same call may succeed later without a change. @default what the code says, as the table of errors has it */
+  /** Whether the same call may succeed later unchanged. @default that of the code in the table of errors */
   readonly retryable?: boolean;
-  /** Whether the effect of the call has happened. @default what the code says */
+  /** Whether the effect of the call has happened. @default that of the code */
   readonly outcome?: Outcome;
   /** The shortest wait before another attempt, in milliseconds. @default none */
   readonly retryAfterMs?: number;
@@ -51,13 +50,13 @@ export interface ToolErrorOptions {
 
 export const MAX_MESSAGE_LENGTH = 4096;
 const MAX_DETAILS = 20;
-/** No tool has a longer name, and a record with one could not be read. */
+/** Maximum length of a tool's name; a record with a longer one could not be read. */
 const MAX_TOOL_NAME_LENGTH = 1_024;
 const NO_NAMES: readonly string[] = Object.freeze([]);
 
 /**
- * The one error class. Handlers throw it to choose code, retryability, outcome and hint;
- * the API throws it at once, before any I/O, when it is misused.
+ * The one error class. Handlers throw it to choose code, retryability, outcome and hint; the API throws it at once, before any I/O, when it is
+ * misused.
  */
 export class ToolError extends Error {
   static {
@@ -88,16 +87,15 @@ export class ToolError extends Error {
     this.retryAfterMs = options.retryAfterMs;
   }
 
-  /** The error as plain data, without stack or cause. */
+  /** Returns the error as plain data, without stack or cause. */
   toJSON(): ErrorInfo {
     return errorInfo(this);
   }
 
   /**
-   * Makes a ToolError of anything that can be thrown, whatever its getters do.
+   * Converts anything that can be thrown to a ToolError, whatever its getters do.
    *
-   * A ToolError comes back unchanged. Anything else becomes `execution_failed` with the thrown value as
-   * cause, or the `code` given.
+   * A ToolError is returned unchanged. Anything else becomes an error with the given code and the thrown value as its cause.
    */
   static fromUnknown(thrown: unknown, code: ErrorCode = "execution_failed"): ToolError {
     if (isToolError(thrown)) return thrown;
@@ -105,7 +103,7 @@ export class ToolError extends Error {
   }
 }
 
-/** For a program without types, whose own code or whose missing one would otherwise show as a failure of this class. */
+/** Returns the error for an untyped program that passes an unknown code or no message, which would otherwise look like a failure of this class. */
 function unusableError(code: unknown, message: unknown): TypeError {
   const given = typeof code === "string" ? JSON.stringify(code.slice(0, 100)) : typeInWords(code);
   if (typeof message === "string")
@@ -116,8 +114,8 @@ function unusableError(code: unknown, message: unknown): TypeError {
 }
 
 /**
- * The value of `toJSON`, whatever a subclass makes of that. The hint of a mistake in the program, its configuration or its store is an
- * `operatorHint` there: a result shows `hint` to a model.
+ * Returns the value of `toJSON`, even if a subclass overrides it. For mistakes in the program, its configuration or its store, the `hint` becomes an
+ * `operatorHint`: results show `hint` to a model.
  */
 export function errorInfo(error: ToolError): ErrorInfo {
   return {
@@ -131,7 +129,7 @@ export function errorInfo(error: ToolError): ErrorInfo {
   };
 }
 
-/** The texts for those who can do something about an error, as options of another error that passes them on. */
+/** Returns the hints of an error, as options for another error that passes them on. */
 export function hintsOf({ hint, operatorHint, toolNames = NO_NAMES }: Hints): Pick<ErrorInfo, "hint" | "operatorHint" | "toolNames"> {
   return {
     ...omitUndefined({ hint, operatorHint }),
@@ -140,8 +138,8 @@ export function hintsOf({ hint, operatorHint, toolNames = NO_NAMES }: Hints): Pi
 }
 
 /**
- * Codes of mistakes in a program, its files and its store: whatever is said about them is said to people. Not `conflict` and `duplicate`,
- * which tools answer as well: what is to be done then is the model's business.
+ * Codes of mistakes in the program, its files and its store: their hints are for people only. `conflict` and `duplicate` are not among them: tools
+ * also answer with these, and then the model has to act.
  */
 const NOT_FOR_MODELS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "invalid_argument",
@@ -151,7 +149,7 @@ const NOT_FOR_MODELS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   "corrupt_record",
 ]);
 
-/** The text of an error for people: its message and every hint. A model is given the message and `hint` alone. */
+/** Returns the text of an error for people: its message and all hints. A model gets only the message and `hint`. */
 export function operatorText(thrown: unknown): string {
   const error = ToolError.fromUnknown(thrown);
   const hint = bothHints(error);
@@ -172,7 +170,7 @@ interface Hints {
   readonly toolNames?: readonly string[];
 }
 
-/** A ToolError whose fields can be read and are what they should be: not a proxy with traps, not a bare prototype. Never throws. */
+/** Whether a value is a ToolError with readable and valid fields: not a proxy with traps, not a bare prototype. Never throws. */
 export function isToolError(thrown: unknown): thrown is ToolError {
   try {
     return thrown instanceof ToolError && isSound(thrown);
@@ -200,7 +198,7 @@ function isSound({ code, message, retryable, outcome, hint, operatorHint, detail
 
 const OUTCOMES: ReadonlySet<unknown> = new Set<Outcome>(["not_started", "failed", "unknown"]);
 
-/** A short text for anything that can be thrown; never throws itself. */
+/** Returns a short text for anything that can be thrown; never throws itself. */
 export function describeThrown(thrown: unknown): string {
   try {
     if (typeof thrown === "string") return thrown === "" ? "threw an empty string" : thrown;

@@ -1,4 +1,4 @@
-/** The events of a runtime, as they happen, and those of them that a session keeps. */
+/** The events of a runtime, and the subset of them that a session's log keeps. */
 import type { ApprovalScope, ApprovalStatus } from "./approval-store.ts";
 import type { ToolCall } from "./call.ts";
 import type { CallPhase } from "./call-phase.ts";
@@ -33,32 +33,35 @@ export type SessionEvent =
   | (SessionFact & {
       readonly type: "session-start";
       readonly parent?: BranchPoint;
-      /** So many of the events behind it are those of the snapshot that it was made from: what happened elsewhere, as the snapshot says. */
+      /**
+       * How many of the events after this one were copied from the snapshot that the session was made from: they happened in the session of the
+       * snapshot.
+       */
       readonly copied?: number;
-      /** The call of another session whose handler began it, such as that of a delegate. */
+      /** The call, in another session, whose handler started this session, for example a delegate's. */
       readonly parentCall?: CallPlace;
     })
   | (SessionFact & {
       readonly type: "message-add";
       readonly message: SessionMessage;
-      /** The call whose handler added it. */
+      /** The call whose handler added the message. */
       readonly parentCallId?: string;
-      /** The id of the principal that sent it. */
+      /** The id of the principal that sent the message. */
       readonly principal?: string;
     })
   | (SessionFact & {
-      /** A message that was received while no run was active; it joins the conversation as the `message-add` that has its id. */
+      /** A message that arrived while no run was active. It joins the conversation with a `message-add` of the same id. */
       readonly type: "inbox-add";
       readonly id: string;
       readonly message: SessionMessage;
       readonly sender?: string;
-      /** The trigger that sent it. */
+      /** The trigger that sent the message. */
       readonly triggerId?: string;
-      /** The time that the trigger sent it for, as wall-clock milliseconds: each is taken once. */
+      /** The tick of the trigger that the message belongs to, in wall-clock milliseconds. Each tick is accepted once. */
       readonly tick?: number;
-      /** The id of the principal that sent it, where that was authenticated; `sender` is what it calls itself. */
+      /** The id of the authenticated principal that sent the message; `sender` is the name that it gives itself. */
       readonly principal?: string;
-      /** The span in which it was sent, where that is traced, as the header `traceparent` has it. */
+      /** The span in which the message was sent, as a `traceparent` header, if traced. */
       readonly traceparent?: string;
     })
   | (SessionFact & {
@@ -66,55 +69,55 @@ export type SessionEvent =
       readonly id: string;
       readonly kind: string;
       readonly settings: JsonObject;
-      /** A program declared it for all of its sessions, as a configuration does: it runs in programs that declare it. */
+      /** Set if a program or configuration declared the trigger for all of its sessions: it runs only in programs that declare it. */
       readonly declared?: true;
-      /** Ticks up to this one are over for it: the place from which a trigger that reads something begins. */
+      /** The trigger has finished all ticks up to this one. A trigger that reads a source starts reading from here. */
       readonly tick?: number;
     })
   | (SessionFact & { readonly type: "trigger-pause"; readonly id: string })
   | (SessionFact & {
       readonly type: "trigger-resume";
       readonly id: string;
-      /** Ticks up to this one are over for it. Left out: those up to `at`. */
+      /** The trigger has finished all ticks up to this one. Left out: up to `at`. */
       readonly tick?: number;
     })
   | (SessionFact & { readonly type: "trigger-remove"; readonly id: string })
   | (SessionFact & {
       /**
-       * A batch that may be submitted again; its calls, in call order, follow at once. A second one under its key has the calls that ran before among its own,
-       * and only those follow that the store had kept from starting.
+       * A batch that may be submitted again; its `call-start` events follow directly, in call order. A later batch with the same key lists the calls
+       * that ran before among its own, and only the calls that the store had kept from starting follow.
        */
       readonly type: "batch-start";
       readonly turnId: string;
       readonly callIds: readonly string[];
       readonly idempotencyKey: string;
-      /** SHA-256 over the calls as they were sent: the key belongs to these calls only. */
+      /** SHA-256 of the calls as they were sent: the key is valid for these calls only. */
       readonly digest: string;
     })
   | (CallEvent & {
       readonly type: "call-start";
       readonly call: ToolCall;
-      /** The call whose handler made it, in the same session: it is voided or rolled back with that one. */
+      /** The call whose handler made this one, in the same session. If that call is voided or rolled back, so is this one. */
       readonly parentCallId?: string;
-      /** A composite tool made it, as a part of its own work: models are shown the answer of that tool alone. */
+      /** Set if a composite tool made the call as part of its own work: models see only the result of that tool. */
       readonly ofComposite?: true;
-      /** It belongs to a message of a model that is not over yet: only a `round-end` makes it count. */
+      /** Set if the call belongs to a message that the model is still writing: the call counts only from the `round-end` on. */
       readonly inRound?: true;
-      /** Its batch is strict: none of its calls is run unless all of them may be. */
+      /** Set if its batch is strict: none of the calls runs unless all of them may run. */
       readonly strict?: true;
-      /** The sources that were to answer it, where its caller or a rule named them. */
+      /** The answer sources for the call, if its caller or a rule named them. */
       readonly answerFrom?: readonly AnswerSource[];
-      /** Its caller makes the input that it is run with of this one, when it is admitted. */
+      /** Set if its caller derives the input that runs from this one, when the call is admitted. */
       readonly rewritten?: true;
-      /** Its caller sent it to the background (true), or asked to wait for its result (false). Left out, its tool decides. */
+      /** True: its caller sent the call to the background. False: its caller asked to wait for the result. Left out: the tool decides. */
       readonly background?: boolean;
-      /** The id of the principal that it is made for: that of `ExecuteOptions`, else that of the call whose handler made it. */
+      /** The id of the principal for whom the call is made: that of `ExecuteOptions`, else that of the call whose handler made it. */
       readonly principal?: string;
-      /** The layers of rules over the tools that it may be of, and that its handler may call: they hold as well where it is taken up after a crash. */
+      /** Layers of tool rules that apply to the call and to the calls of its handler. They also apply when the call is resumed after a crash. */
       readonly allow?: readonly { readonly allow?: readonly string[]; readonly deny?: readonly string[] }[];
-      /** Why its session's own rule, which no process keeps, asks before it: it holds as well where it is taken up after a crash. */
+      /** Why the session's own approval rule, which is not stored, requires approval. It is also required when the call is resumed after a crash. */
       readonly asks?: string;
-      /** Of a name with several tools on offer when it began, the `fingerprint` of the one that its input fits. Older logs lack it. */
+      /** If several tools shared the name when the call began: the `fingerprint` of the tool whose schema the input matched. Older logs lack it. */
       readonly overload?: string;
     })
   | (CallEvent & {
@@ -124,36 +127,36 @@ export type SessionEvent =
       readonly idempotencyKey: string;
     })
   | (CallEvent & {
-      /** Its engine continues the work elsewhere, under a name by which a later process can ask for it: see `Engine.attach`. */
+      /** The engine continues the work remotely, under an id by which a later process can ask for it: see `Engine.attach`. */
       readonly type: "call-remote";
       readonly toolName: string;
       readonly remoteId: string;
     })
   | (CallEvent & {
-      /** The call needs approval, and its approver is called next: the question is in the inbox under `approvalId`. */
+      /** The call needs approval and its approver is called next. The question is in the inbox under `approvalId`. */
       readonly type: "approval-ask";
       readonly toolName: string;
       readonly approvalId: string;
-      /** SHA-256 over the tool, its definition and the input: an answer holds for these. */
+      /** SHA-256 of tool name, definition and input: an answer is valid for exactly these. */
       readonly digest: string;
-      /** The input that is approved. */
+      /** The input to be approved. */
       readonly input: JsonObject;
       readonly reason: string;
-      /** No answer counts from then on. */
+      /** Answers after this time do not count. */
       readonly expiresAt?: number;
     })
   | (CallEvent & {
-      /** The end of the question; without an `approval-ask` before it, a rule answered. */
+      /** The question has ended. Without an `approval-ask` before it, a rule answered. */
       readonly type: "approval-answer";
       readonly toolName: string;
       readonly approvalId: string;
       readonly digest: string;
       readonly status: Exclude<ApprovalStatus, "open">;
-      /** How far a yes reaches. */
+      /** How far the approval reaches. */
       readonly scope?: ApprovalScope;
-      /** The rule that answered, or that was made of the answer. */
+      /** The rule that answered, or that was created from the answer. */
       readonly ruleId?: string;
-      /** The author of the answer, as the answer says. */
+      /** The author of the answer, as stated in the answer. */
       readonly by?: string;
     })
   | (CallEvent & { readonly type: "state-change"; readonly toolset: string; readonly key: string; readonly patch: JsonPatch })
@@ -161,54 +164,54 @@ export type SessionEvent =
       readonly type: "call-end";
       readonly result: ToolResult;
       /** The input that ran, after repair; undefined when the call never got that far. */ readonly input?: JsonObject;
-      /** Its phases, in order. Left out where it was nothing but one attempt, which began at once. */
+      /** The phases of the call, in order. Left out if the call was a single attempt that began at once. */
       readonly timing?: readonly CallPhase[];
     })
   | (CallEvent & {
-      /** The call continues in the background: its turn does not wait for it, and its caller was answered `pending`. */
+      /** The call continues in the background: its turn does not wait for it, and its caller got a `pending` result. */
       readonly type: "job-start";
       readonly toolName: string;
       readonly mode: JobMode;
-      /** Whether its end is to wake an agent. */
+      /** Whether the end of the job wakes an agent. */
       readonly notify: boolean;
-      /** It waits for its place; `job-run` follows when it has one. */
+      /** The job waits for a slot; a `job-run` follows when it has one. */
       readonly queued?: true;
-      /** The span of the call, where it is traced, as the header `traceparent` has it. */
+      /** The span of the call, as a `traceparent` header, if traced. */
       readonly traceparent?: string;
     })
   | (CallEvent & {
-      /** A background job that waited for its place, or whose process had ended, begins to run. */
+      /** A background job starts to run that had waited for a slot, or whose process had ended. */
       readonly type: "job-run";
       readonly toolName: string;
-      /** How many times it was begun to be run, this one included. */
+      /** How many times the job was started, including this start. */
       readonly starts: number;
-      /** Its process had ended, or hands it over, and it waits for its place: another `job-run` follows when it has one. */
+      /** The job waits for a slot, because its process ended or handed it over. Another `job-run` follows when it has one. */
       readonly queued?: true;
-      /** Its process hands it over: the last start was ended by an orderly stop, which no job causes. */
+      /** The process handed the job over in an orderly stop, so the job did not cause the end of its last start. */
       readonly handedOver?: true;
-      /** That of its `job-start`, where its process had ended. */
+      /** The `traceparent` of the job's `job-start`, if the job's process had ended. */
       readonly traceparent?: string;
     })
   | (CallEvent & {
-      /** Output of a background job, or its question. */
+      /** Output of a background job, or a question it asks. */
       readonly type: "job-output";
       readonly toolName: string;
-      /** How many characters (UTF-16 units) it had written before. */
+      /** How many characters (UTF-16 units) the job had written before. */
       readonly position: number;
       readonly text: string;
-      /** It waits for `job-input`. */
+      /** Set if the job waits for a `job-input`. */
       readonly asks?: true;
     })
   | (CallEvent & { readonly type: "job-input"; readonly input: JsonValue; readonly principal?: string })
   | (CallEvent & {
-      /** Follows the `call-end` of a background job at once; a store keeps both or neither. */
+      /** Follows the `call-end` of a background job directly; a store keeps both or neither. */
       readonly type: "job-end";
       readonly toolName: string;
       readonly status: Exclude<ResultStatus, "pending">;
       readonly notify: boolean;
     })
   | (CallEvent & {
-      /** The whole answer of a result that is cut; kept by a store only. */
+      /** The complete answer of a truncated result; only a store keeps it. */
       readonly type: "output-keep";
       readonly output?: JsonValue;
       readonly content?: readonly ContentPart[];
@@ -216,14 +219,14 @@ export type SessionEvent =
   | (CallEvent & {
       readonly type: "outcome-resolve";
       readonly toolName: string;
-      /** The effect happened after all. */
+      /** The effect of the call did happen. */
       readonly outcome: "applied";
     })
   | (SessionFact & {
-      /** A message of the model is over; its calls began before, in this order, unless they are not recorded. */
+      /** A message of the model has ended. Its calls were recorded before, in this order, unless they are not recorded at all. */
       readonly type: "round-end";
       readonly turnId: string;
-      /** Of a message that is voided, its calls and then those that were made in them, at any depth. */
+      /** The calls of the message. If it is voided, followed by the calls made inside them, at any depth. */
       readonly callIds: readonly string[];
       /** The call whose handler asked the model. */
       readonly parentCallId?: string;
@@ -231,11 +234,11 @@ export type SessionEvent =
       readonly message: SessionMessage;
       readonly finish: FinishReason;
       readonly usage: TokenUsage;
-      /** As the provider names it. */
+      /** The model's name, as the provider reports it. */
       readonly model?: string;
-      /** The tools that the provider ran itself for the message, each once, as the provider names them. Older logs lack it. */
+      /** The tools that the provider itself ran for the message, each once, by the provider's names. Older logs lack it. */
       readonly providerTools?: readonly string[];
-      /** Why it counts as never said: its calls were cancelled, and the model is not shown them. */
+      /** Why the message is void: its calls were cancelled, and the message is not sent to the model again. */
       readonly voided?: string;
     })
   | (SessionFact & { readonly type: "batch-rollback"; readonly turnId: string; readonly callIds: readonly string[] })
@@ -246,13 +249,13 @@ export type SessionEvent =
       readonly events: number;
     });
 
-/** A call, and the session that it belongs to. */
+/** A call and its session. */
 export interface CallPlace {
   readonly sessionId: string;
   readonly callId: string;
 }
 
-/** Where a session left its parent: after this many events of its log. */
+/** The point where a branch left its parent session: after this many events of the parent's log. */
 export interface BranchPoint {
   readonly sessionId: string;
   readonly length: number;
@@ -281,13 +284,13 @@ export type RuntimeEvent =
   | (CallEvent & { readonly type: "call-late"; readonly toolName: string; readonly outcome: "returned" | "threw"; readonly lateMs: number })
   | (CallEvent & { readonly type: "call-block"; readonly toolName: string; readonly blockedMs: number })
   | (SessionFact & {
-      /** Text of a message that a model is writing; the `round-end` of its turn has all of it, or says that it is void. */
+      /** Text of a message that a model is writing. The `round-end` of its turn has the complete text, or says that the message is void. */
       readonly type: "round-text";
       readonly turnId: string;
       /** How many characters of the message came before. */
       readonly position: number;
       readonly text: string;
-      /** The call in which it is written. */
+      /** The call whose handler asked the model. */
       readonly parentCallId?: string;
     })
   | ToolsetEvent

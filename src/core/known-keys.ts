@@ -1,10 +1,10 @@
-/** Refuses unknown options by name: a misspelt limit is no limit. */
+/** Refuses unknown options by name, because a misspelt limit would limit nothing. */
 import { ToolError } from "./error.ts";
 import { nearNames } from "./base/near-names.ts";
 import { isOptionsObject, quoted, withArticle } from "./base/wording.ts";
 import { wrongKind } from "./check-argument.ts";
 
-/** Options by the names that they had before, and those that other libraries have for them: the first that a function has is meant. */
+/** Former names of options, and their names in other libraries. The first of the listed options that a function has is suggested. */
 const OTHER_NAMES: ReadonlyMap<string, readonly string[]> = new Map([
   ["ladder", ["answers"]],
   ["abortSignal", ["signal"]],
@@ -54,10 +54,10 @@ const CHECKS_HINT =
 const OUTPUT_HINT = "The schema is an option of the run: loop.run(prompt, { output: schema }).";
 const LIMITS_HINT = "The limits belong to the loop: createLoop({ limits: { maxRounds } }).";
 
-/** The functions to which a program gives what is an option of an agent, or of its run, in other libraries. */
+/** The functions whose options include those of an agent, or of its run, in other libraries. */
 const OF_AGENTS: ReadonlySet<string> = new Set(["createRuntime()", "createLoop()", "delegateTool()", "run()"]);
 
-/** Options of agents in other libraries for which those functions have no option, with the place that each has here. */
+/** Agent options of other libraries for which those functions have no option, with the place where each is set in Haft. */
 const OTHER_PLACES: ReadonlyMap<string, string> = new Map([
   [
     "context",
@@ -84,27 +84,30 @@ const OTHER_PLACES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The names of all options of an interface, of each member of a union: the type lets none be forgotten. Each has its type, or types, where
- * nothing else checks it, and `true` where something does.
+ * The names of all options of an interface, and of each member of a union: the type makes sure that none is missing. The value is the option's type,
+ * or types, if nothing else checks the option, and `true` if something does.
  */
 export type OptionNames<Options> = Readonly<Record<Options extends unknown ? keyof Options : never, unknown>>;
 
-/** Refuses a value that is not an object, unknown keys, and options of another type. @param owner for example `session()` @throws ToolError `invalid_argument` */
+/**
+ * Checks an options object: it must be an object, without unknown keys, and each option of its type. @param owner for example `session()` @throws
+ * ToolError `invalid_argument`
+ */
 export function checkKnownKeys<Options extends object>(options: Options, known: OptionNames<Options>, owner: string): void {
   if (!isOptionsObject(options)) throw wrongKind(`The options of ${owner.replace(/^The /u, "the ")} are an object`, options);
   const unknown = unknownKey(options, known, owner);
   if (unknown !== undefined) throw unknown;
-  // By the names that are known: an option may come from a getter of a class, which no walk over the options shows.
+  // Walks the known names, because an option may come from a getter of a class, which does not show up as a key of the options.
   for (const name in known) {
     const type: unknown = Reflect.get(known, name);
     if (typeof type === "string" || Array.isArray(type)) checkType(options, name, type, owner);
   }
 }
 
-/** The JSON word for the type of an option's value, or the name of what JSON lacks; `strings` for an array of strings. */
+/** The type of an option's value: JSON's name for it, or the class name of a value that is not JSON; `strings` for an array of strings. */
 export type OptionType = keyof typeof TYPES;
 
-/** Refuses options that are given and of another type. @param owner for example `createLoop()` @throws ToolError `invalid_argument` */
+/** Refuses options that are set but not of their type. @param owner for example `createLoop()` @throws ToolError `invalid_argument` */
 export function checkOptionTypes(options: object, types: Readonly<Record<string, OptionType>>, owner: string): void {
   for (const [name, type] of Object.entries(types)) checkType(options, name, type, owner);
 }
@@ -153,7 +156,7 @@ function isOptionType(type: unknown): type is OptionType {
   return typeof type === "string" && Object.hasOwn(TYPES, type);
 }
 
-/** The error for an unknown own key; undefined where there is none. Makes nothing else, for options that are given with each call. */
+/** Returns the error for an unknown own key, or undefined. Allocates nothing else, because it checks the options of every call. */
 export function unknownKey(options: object, known: Readonly<Record<string, unknown>>, owner: string): ToolError | undefined {
   for (const key in options)
     if (!Object.hasOwn(known, key) && Object.hasOwn(options, key)) return unknownOption(key, Object.keys(known), owner);

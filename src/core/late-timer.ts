@@ -1,18 +1,21 @@
-/** Timers of which Node's own are set late, and few. */
+/** Timers that share a few of Node's timers, which are set late. */
 import type { Expiring, Timer } from "./ports.ts";
 
-/** Longest delay a Node timer takes; a longer one would fire at once. */
+/** Maximum delay of a Node timer, in milliseconds; a longer one would fire at once. */
 export const MAX_TIMER_MS = 2_147_483_647;
-/** So many timers that were cancelled before they were armed may pile up before they are swept out. */
+/** How many timers that were cancelled before they were armed may accumulate before they are swept out. */
 const MAX_STALE = 1_024;
 
-/** Calls `fire` once, not before `performance.now()` has reached `at`; the returned function cancels it. @param inBackground it does not keep the process alive */
+/**
+ * Calls `fire` once, not before `performance.now()` has reached `at`; the returned function cancels it. @param inBackground whether the timer lets
+ * the process exit
+ */
 export function lateTimer(fire: () => void, at: number, inBackground: boolean): () => void {
   const timer = setLate(new LateArmedTimer({ expire: fire }, at, inBackground ? background : foreground));
   return () => timer.cancel();
 }
 
-/** As `lateTimer`, for an object that expires. */
+/** Like `lateTimer`, for an object that expires. */
 export function lateExpiry(target: Expiring, at: number): Timer {
   return setLate(new LateArmedTimer(target, at, foreground));
 }
@@ -27,14 +30,14 @@ function setLate(timer: LateArmedTimer): LateArmedTimer {
 }
 
 /**
- * A timer that costs next to nothing when it is cancelled at once, as the deadline of a quick call is: Node's own
- * is set only when the event loop comes round, one for all that are due in the same millisecond.
+ * A timer that costs almost nothing if it is cancelled at once, as the deadline of a quick call is: Node's own timer is set only in the next
+ * iteration of the event loop, one for all timers due in the same millisecond.
  */
 class LateArmedTimer implements Timer {
   readonly #target: Expiring;
   readonly #alarms: Alarms;
   readonly at: number;
-  /** Where it waits, and next to which others, once it is armed. */
+  /** The alarm that the timer belongs to once it is armed, and its neighbours there. */
   alarm: Alarm | undefined = undefined;
   earlier: LateArmedTimer | undefined = undefined;
   later: LateArmedTimer | undefined = undefined;
@@ -50,7 +53,7 @@ class LateArmedTimer implements Timer {
     if (!this.over) this.#alarms.add(this);
   }
 
-  /** An error of its function is thrown as from a timer of Node's: the others that are due run all the same. */
+  /** Fires. Errors are thrown in a microtask, as if from a Node timer, so that the other due timers still run. */
   end(): void {
     this.over = true;
     try {
@@ -71,7 +74,7 @@ class LateArmedTimer implements Timer {
   }
 }
 
-/** The timers that are due in one millisecond, behind one of Node's. */
+/** The timers that are due in the same millisecond, sharing one Node timer. */
 class Alarm {
   readonly dueAt: number;
   handle: NodeJS.Timeout | undefined = undefined;
@@ -87,7 +90,7 @@ class Alarms {
   readonly #background: boolean;
   readonly #byDue = new Map<number, Alarm>();
 
-  /** @param background they do not keep the process alive */
+  /** @param background whether these timers let the process exit */
   constructor(background: boolean) {
     this.#background = background;
   }
@@ -123,7 +126,7 @@ class Alarms {
     if (this.#background) alarm.handle.unref();
   }
 
-  /** Node's timers may come a little early, and the longest ones are waited for in parts. */
+  /** Fires the timers of an alarm. Node's timers may fire a little early, and delays above `MAX_TIMER_MS` are split. */
   #wake(alarm: Alarm): void {
     if (performance.now() < alarm.dueAt) return this.#set(alarm);
     for (let timer = alarm.first; timer !== undefined; timer = alarm.first) {
@@ -148,7 +151,7 @@ function unlink(timer: LateArmedTimer, alarm: Alarm): void {
 const foreground = new Alarms(false);
 const background = new Alarms(true);
 let unarmed: LateArmedTimer[] = [];
-/** How many of them are over; swept out once they are the greater part, so that a sweep pays for itself. */
+/** How many of the unarmed timers are over. They are swept out once they are the majority, which keeps the cost amortised. */
 let stale = 0;
 let armingIsDue = false;
 

@@ -1,48 +1,51 @@
-/** The processes that use a store, as they tell of themselves. */
+/** The processes that use a store, as they describe themselves. */
 import { ToolError } from "./error.ts";
 import { checkKnownKeys, type OptionNames } from "./known-keys.ts";
 
-/** A description of a process for others that use the same store. */
+/** A process's description of itself, for others that use the same store. */
 export interface ProcessDescription {
   /** A name for people, such as `web-1:7420`. */
   readonly name?: string;
   /** The kind of program: `serve`, `worker`, `cli`, or a word of your own. */
   readonly role?: string;
-  /** Where it is reached over HTTP, as `http://10.0.0.3:7420`: requests for the sessions that it has open are passed on to it. Empty: nowhere any more. */
+  /**
+   * The process's HTTP address, such as `http://10.0.0.3:7420`: requests for its open sessions are forwarded to it. An empty string removes the
+   * address.
+   */
   readonly address?: string;
   /** The version of the program. */
   readonly version?: string;
-  /** A digest of the definitions of each toolset, by name. Processes of one fleet should have the same. */
+  /** A digest of the definitions of each toolset, by name. All processes of a fleet should have the same digests. */
   readonly definitions?: Readonly<Record<string, string>>;
-  /** The places that it has, as in `Toolset.place`. */
+  /** The places that the process has, as in `Toolset.place`. */
   readonly places?: readonly string[];
 }
 
 /** A process that uses a store. */
 export interface StoredProcess extends ProcessDescription {
-  /** Unlike that of any other process, past ones included. */
+  /** Unique among all processes, past ones included. */
   readonly id: string;
   readonly host: string;
   readonly pid: number;
-  /** It is the store object that made the list. */
+  /** Whether this is the process of the store object that made the list. */
   readonly own: boolean;
-  /** False when it was silent for longer than its lease, or its process is known to be gone: others may claim its sessions. */
+  /** False if the process was silent for longer than its lease, or is known to be gone: others may claim its sessions. */
   readonly alive: boolean;
-  /** When it announced itself first, in milliseconds since the epoch by the database's clock; undefined where it did not. */
+  /** When the process first announced itself, in milliseconds since the epoch by the database's clock; undefined if it did not. */
   readonly startedAt?: number;
-  /** When it last said that it lives, likewise. */
+  /** When the process last sent a heartbeat, by the same clock. */
   readonly seenAt: number;
-  /** How long ago that was when the list was made, in milliseconds. Processes say so every 5 seconds. */
+  /** How long ago the last heartbeat was when the list was made, in milliseconds. Processes send one every 5 seconds. */
   readonly silentMs: number;
-  /** How many sessions it has open. */
+  /** How many sessions the process has open. */
   readonly sessions: number;
-  /** Those of them that were used last, at most 20. */
+  /** The open sessions that were used last, at most 20. */
   readonly sessionIds: readonly string[];
-  /** How many events of the store it had not read yet when it was last seen; undefined while it follows none. */
+  /** How many events of the store the process had not read when last seen; undefined if it follows none. */
   readonly eventsBehind?: number;
 }
 
-/** So many sessions of a process are named. */
+/** Maximum number of sessions listed by id for a process. */
 export const NAMED_SESSIONS = 20;
 
 const FIELDS: OptionNames<ProcessDescription> = {
@@ -68,16 +71,16 @@ export function checkProcessDescription(given: ProcessDescription): ProcessDescr
   return given;
 }
 
-/** A description with what a process adds to it. */
+/** Merges what a process adds into its description. */
 export function addToDescription(before: ProcessDescription, added: ProcessDescription): ProcessDescription {
   const { address, ...rest } = { ...before, ...added };
   return address === undefined || address === "" ? rest : { ...rest, address };
 }
 
-/** The usable part of a description that another process wrote, maybe of another version. */
+/** Returns the valid fields of a description that another process wrote, possibly one of another version. */
 export function readProcessDescription(value: unknown): ProcessDescription {
   if (typeof value !== "object" || value === null) return {};
-  const { name, role, address, version, definitions, places } = value as Readonly<Record<string, unknown>>; // each is looked at below
+  const { name, role, address, version, definitions, places } = value as Readonly<Record<string, unknown>>; // each is checked below
   const texts = Object.entries({ name, role, address, version }).filter(([, text]) => isText(text));
   const digests = typeof definitions === "object" && definitions !== null ? Object.entries(definitions) : [];
   return {

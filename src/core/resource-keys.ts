@@ -1,18 +1,19 @@
-/** Names of what a call touches, fixed or made from its input. */
+/** The names of the resources that a call uses, fixed or computed from its input. */
 import { ToolError } from "./error.ts";
 import { readBraces, valueAt, type TemplatePart } from "./base/brace-template.ts";
 import type { JsonObject } from "./base/json.ts";
 
 /**
- * Names of what a call touches, such as `file:/a/b`. A key is a path of segments split at `/`, the scheme
- * included in the first: `file:/a/b` is inside `file:/a`, and `file:/ab` is not.
+ * The names of the resources that a call uses, such as `file:/a/b`. A key is a path of segments split at `/`, with the scheme in the first segment:
+ * `file:/a/b` is inside `file:/a`, and `file:/ab` is not.
  *
- * A string is a template: `stock:{item}` becomes `stock:bolt` where the input has `{ item: "bolt" }`, `{order.id}` reads a property of an
- * object, and an array gives one key for each of its items. `{{` and `}}` mean the braces themselves. A call whose input has no
- * string, number or boolean there counts as undeclared, and so does one whose function makes a key with `undefined` in it.
+ * A string is a template: `stock:{item}` becomes `stock:bolt` for the input `{ item: "bolt" }`, `{order.id}` reads a property of an object, and an
+ * array gives one key for each of its items. `{{` and `}}` are literal braces. A call whose input has no string, number or boolean there counts as
+ * undeclared, and so does one whose function returns a key with `undefined` in it.
  *
- * Keys that begin with `session:` name what lives in `context.state`: two sessions never share them, and a call that
- * writes nothing else runs in a simulation as it does live, because the branch is dropped with its state. No input makes one of a template
+ * Keys that begin with `session:` name values in `context.state`: sessions never share them. A call that writes nothing else runs in a simulation as
+ * it does live, because the branch is dropped with its state. A template that does not itself begin with `session:` never produces such a key,
+ * whatever the input.
  * that does not begin so itself.
  */
 export type ResourceKeys<Input = JsonObject> = string | readonly string[] | ((input: Input) => string | readonly string[]);
@@ -21,9 +22,9 @@ const MAX_KEYS = 1_000;
 const SESSION = "session:";
 
 /**
- * Fixed keys as an array, all others as one function of the input.
+ * Returns fixed keys as an array, all others as one function of the input.
  *
- * @throws ToolError `invalid_argument` for a template that cannot be read; the function throws for an input without a value for it
+ * @throws ToolError `invalid_argument` for an invalid template; the returned function throws if the input has no value for it
  */
 export function compileKeys(keys: ResourceKeys): readonly string[] | ((input: JsonObject) => unknown) {
   if (typeof keys === "function") return keys;
@@ -44,7 +45,7 @@ export function areComputed(keys: ResourceKeys | undefined): boolean {
   }
 }
 
-/** The paths of the properties that templates name, each once: `[["item"], ["order", "id"]]`. @throws ToolError as `compileKeys` */
+/** Returns the paths of the properties that templates use, each once: `[["item"], ["order", "id"]]`. @throws ToolError as `compileKeys` */
 export function pathsInTemplates(keys: ResourceKeys): readonly (readonly string[])[] {
   if (typeof keys === "function") return [];
   const paths = (typeof keys === "string" ? [keys] : keys).flatMap(readTemplate).filter((part) => typeof part !== "string");
@@ -67,7 +68,7 @@ function unreadable(template: string, reason: string): ToolError {
   });
 }
 
-/** As `fill`. @throws ToolError for an input that would make a key of the session of another: what is behind such a key runs in a simulation */
+/** Like `fill`. @throws ToolError if the input would turn another key into a `session:` key: calls that write only such keys run in a simulation */
 function fillSafely(parts: readonly TemplatePart[], input: JsonObject): string | readonly string[] {
   const keys = fill(parts, input);
   const [first] = parts;
@@ -77,7 +78,7 @@ function fillSafely(parts: readonly TemplatePart[], input: JsonObject): string |
   return keys;
 }
 
-/** One key, or one for each item where a value is an array. */
+/** Returns one key, or one for each item if a value is an array. */
 function fill(parts: readonly TemplatePart[], input: JsonObject): string | readonly string[] {
   let key = "";
   for (const part of parts) {
@@ -96,7 +97,7 @@ function fillEach(parts: readonly TemplatePart[], input: JsonObject): readonly s
   for (const part of parts) {
     const value = typeof part === "string" ? part : valueAt(part, input);
     const items: readonly unknown[] = Array.isArray(value) ? value : [value];
-    if (items.length === 0 && typeof part !== "string") throw noText(part); // what it touches is not known
+    if (items.length === 0 && typeof part !== "string") throw noText(part); // the resource is unknown
     if (keys.length * items.length > MAX_KEYS) throw new ToolError("too_large", `the template makes more than ${MAX_KEYS} keys`);
     keys = keys.flatMap((key) => items.map((item) => key + (typeof part === "string" ? part : textOf(item, part))));
   }

@@ -1,12 +1,12 @@
 /**
- * The holders of each place in the tree of resources, and those that wait for it.
+ * Who holds each place in the tree of resources, and who waits for it.
  *
- * A claim on `file:/a/b` leaves one hold on the place itself and one on each place above it (`file:/a`,
- * `file:`), saying what it does there or further inside. Two claims conflict exactly when their holds
- * exclude each other at some place, so every question is answered at the places a claim goes through.
+ * A claim on `file:/a/b` puts one hold on that place and one on each place above it (`file:/a`, `file:`), which says what the claim does there or
+ * further inside. Two claims conflict exactly when their holds exclude each other at some place, so it is enough to look at the places on the path of
+ * a claim.
  */
 
-/** The kinds of access of a hold at its place or inside it; a hold may have several. */
+/** The kinds of access of a hold, at its place or inside it; a hold may have several. */
 const READ = 1;
 const WRITE = 2;
 const ADD = 4;
@@ -15,7 +15,7 @@ const WRITE_INSIDE = 16;
 const ADD_INSIDE = 32;
 const EVERYTHING = 63;
 
-/** The kinds of access that each excludes from the same place. `ADD` is a commutative write: it goes together with its like. */
+/** The kinds of access that each kind excludes from the same place. `ADD` is a commutative write: several of them may run together. */
 const KEEPS_OUT: readonly (readonly [doing: number, others: number])[] = [
   [READ, WRITE | ADD | WRITE_INSIDE | ADD_INSIDE],
   [WRITE, EVERYTHING],
@@ -25,32 +25,32 @@ const KEEPS_OUT: readonly (readonly [doing: number, others: number])[] = [
   [ADD_INSIDE, READ | WRITE],
 ];
 
-/** The same for every combination of doings. */
+/** The same for every combination of kinds of access. */
 const KEPT_OUT_BY = Uint8Array.from({ length: EVERYTHING + 1 }, (_, doing) =>
   KEEPS_OUT.reduce((all, [one, others]) => ((doing & one) === 0 ? all : all | others), 0),
 );
 
-/** A longer key counts as its ancestor at this depth: wider than asked, never narrower, and never slow. */
+/** A longer key is treated as its ancestor at this depth: that locks more than was asked for, never less, and stays fast. */
 const MAX_DEPTH = 64;
 
 const SPARE_PLACES = 32;
 
-/** The tree's record of a ticket. The two last fields belong to the tree: 0 and undefined before `enter`. */
+/** A ticket as the tree sees it. The last two fields belong to the tree: 0 and undefined before `enter`. */
 export interface Claim {
   readonly owner: string;
   readonly reads: readonly string[];
   readonly writes: readonly string[];
   readonly commutative: boolean;
-  /** Rises with every claim; the lower goes first. */
+  /** Increases with every claim; the lower one goes first. */
   readonly sequence: number;
-  /** Is called once when a claim that was blocked no longer is. Must not throw. */
+  /** Called once when a blocked claim is no longer blocked. Must not throw. */
   unblocked(): void;
-  /** How many of its holds an earlier claim keeps out; it may go at 0. */
+  /** Number of its holds that an earlier claim blocks; the claim may go at 0. */
   blockedHolds: number;
   firstHold: Hold | undefined;
 }
 
-/** One claim at one place, in line with those that do the same there. */
+/** The hold of one claim at one place, queued with the holds of the same access there. */
 class Hold {
   readonly claim: Claim;
   readonly place: Place;
@@ -70,11 +70,11 @@ class Hold {
   }
 }
 
-/** The holds of one place that do the same, oldest first: some that may go, then those that are blocked. */
+/** The holds of one place with the same access, oldest first: those that may go, followed by those that are blocked. */
 class Queue {
   readonly doing: number;
   readonly keptOut: number;
-  /** Another queue of the same place. */
+  /** The next queue of the same place. */
   readonly sibling: Queue | undefined;
   first: Hold | undefined = undefined;
   last: Hold | undefined = undefined;
@@ -88,20 +88,20 @@ class Queue {
 }
 
 class Place {
-  /** One per doing; at most 12 combinations occur. */
+  /** One queue for each combination of access; at most 12 combinations occur. */
   firstQueue: Queue | undefined = undefined;
   holds = 0;
-  /** The access that the entering claim makes here; 0 between claims. */
+  /** The access that the claim now entering makes here; 0 between claims. */
   doing = 0;
 }
 
-/** The places on the way to a key. */
+/** The places on the path to a key. */
 interface Folder {
   readonly path: string;
-  /** Those above its own place. */
+  /** The places above `place`. */
   readonly above: readonly Place[];
   readonly place: Place;
-  /** It is as deep as keys are distinguished: what is inside counts as the place itself. */
+  /** Whether the folder is at `MAX_DEPTH`: everything inside counts as the folder itself. */
   readonly isDeep: boolean;
 }
 
@@ -109,24 +109,24 @@ export class ResourceTree {
   readonly #places = new Map<string, Place>();
   readonly #entered: Place[] = [];
   #claims = 0;
-  /** Places kept without holds, because calls come back to the same ones. */
+  /** Number of places kept without holds, because later calls often use the same ones. */
   #empty = 0;
-  /** Where the last key was that has a slash: the next is often next to it, as the keys of a toolset are. */
+  /** The folder of the last key with a slash: the next key is often in the same one, as the keys of a toolset are. */
   #folder: Folder | undefined = undefined;
-  /** The only claim there is: it needs no places until another comes. */
+  /** The only claim, if there is just one: it needs no places until another enters. */
   #alone: Claim | undefined = undefined;
 
-  /** Claims held or waiting. */
+  /** Number of claims, held or waiting. */
   get claims(): number {
     return this.#claims;
   }
 
-  /** Places kept: those with holds, at most as many again and 64 without, and none when idle. */
+  /** Number of places kept: those with holds, at most as many again and 64 without holds, and none when idle. */
   get places(): number {
     return this.#places.size;
   }
 
-  /** Puts the claim behind all earlier ones; afterwards `blockedHolds` says whether it may go. */
+  /** Queues the claim behind all earlier ones; afterwards `blockedHolds` says whether it may go. */
   enter(claim: Claim): void {
     this.#claims++;
     if (this.#claims === 1) {
@@ -141,7 +141,7 @@ export class ResourceTree {
     this.#hold(claim);
   }
 
-  /** Takes the claim out, held or waiting, and unblocks those that can now go, in their order. Once per claim. */
+  /** Removes the claim, held or waiting, and unblocks the claims that can now go, in order. Call once per claim. */
   leave(claim: Claim): void {
     this.#claims--;
     if (this.#alone === claim) {
@@ -163,7 +163,7 @@ export class ResourceTree {
     for (const other of free) other.unblocked();
   }
 
-  /** Earlier claims that keep this one out, oldest first, at most `most`. */
+  /** Returns the earlier claims that block this one, oldest first, at most `most`. */
   blockersOf(claim: Claim, most: number): readonly Claim[] {
     const blockers = new Set<Claim>();
     for (let hold = claim.firstHold; hold !== undefined; hold = hold.sibling) {
@@ -193,7 +193,7 @@ export class ResourceTree {
     this.#entered.length = 0;
   }
 
-  /** Notes what is done at the key's place and at each place above it. One slash at the end says nothing, as in `isInside`. */
+  /** Marks the access at the key's place and at each place above it. One trailing slash is ignored, as in `isInside`. */
   #walk(key: string, doing: number, doingInside: number): void {
     const path = key.endsWith("/") ? key.slice(0, -1) : key;
     const end = path.lastIndexOf("/");
@@ -207,7 +207,7 @@ export class ResourceTree {
     this.#enterPlace(this.#placeAt(path), doing);
   }
 
-  /** Finds the places on the way to a key, as far as keys are distinguished. */
+  /** Finds the places on the path to a key, down to `MAX_DEPTH`. */
   #openFolder(path: string): Folder {
     const above: Place[] = [];
     let slash = path.indexOf("/");
@@ -234,7 +234,7 @@ export class ResourceTree {
     place.doing |= doing;
   }
 
-  /** Sweeps when most places are empty, so that a sweep costs no more than the releases since the last. */
+  /** Drops empty places once most are empty, so that a sweep costs no more than the releases since the last one. */
   #dropEmpty(): void {
     if (this.#claims === 0) {
       this.#places.clear();
@@ -248,7 +248,7 @@ export class ResourceTree {
   }
 }
 
-/** Adds the claim's hold for `place.doing`, blocked if anyone there keeps it out: all of them came earlier. */
+/** Adds the claim's hold for `place.doing`, blocked if any other hold there excludes it: all of those came earlier. */
 function append(claim: Claim, place: Place): void {
   const queue = queueFor(place);
   const blocked = oldestExcluded(place, queue) < Infinity;
@@ -280,7 +280,10 @@ function unlink(hold: Hold): void {
   if (queue.firstBlocked === hold) queue.firstBlocked = next;
 }
 
-/** Frees the holds that only a hold doing `gone` kept out. Returns `free` with the claims that may go by that; undefined while there are none. */
+/**
+ * Unblocks the holds that only a hold with the access `gone` had blocked. Returns `free` with the claims that may go now; undefined while there are
+ * none.
+ */
 function unblock(place: Place, gone: number, free: Claim[] | undefined): Claim[] | undefined {
   let freed = free;
   for (let queue = place.firstQueue; queue !== undefined; queue = queue.sibling) {
@@ -294,7 +297,7 @@ function unblock(place: Place, gone: number, free: Claim[] | undefined): Claim[]
   return freed;
 }
 
-/** Sequence of the oldest claim here that holds of `queue` do not go with, which may be the first of `queue` itself; else `Infinity`. */
+/** Returns the sequence of the oldest claim here that excludes the holds of `queue`, possibly the first of `queue` itself; else `Infinity`. */
 function oldestExcluded(place: Place, queue: Queue): number {
   let oldest = Infinity;
   for (let other = place.firstQueue; other !== undefined; other = other.sibling) {

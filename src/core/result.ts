@@ -9,16 +9,16 @@ import { visibleText } from "./base/visible-text.ts";
 import { beginning } from "./base/short-text.ts";
 
 /**
- * `ok`; `partial`: it ran, but the output broke its schema and is kept; `error`; `cancelled`; `skipped`: never
- * begun because the turn had ended. Each is final, but for `pending`: the call continues as a background job, and its
- * one result comes later; a session never records it.
+ * `ok`; `partial`: the call ran, but its output does not match its schema, and is kept; `error`; `cancelled`; `skipped`: not started because the turn
+ * had ended. Each is final except `pending`: the call continues as a background job, and its one result comes later; a session never records
+ * `pending`.
  */
 export type ResultStatus = "ok" | "partial" | "error" | "cancelled" | "skipped" | "pending";
 
 /** Where a result came from. */
 export type Origin = "live" | "cache" | "replay" | "simulated" | "stub";
 
-/** One change that was made to the model's input so that it fits the schema. */
+/** One change made to the model's input so that it matches the schema. */
 export interface Repair {
   /** `$` path of the changed value. */
   readonly path: string;
@@ -27,9 +27,9 @@ export interface Repair {
   readonly note: string;
 }
 
-/** The part of an output that was too large to show, and how to read it. */
+/** How much of an output was too large to show, and how to read the rest. */
 export interface Truncation {
-  /** Given to `read_result` to read the rest; undefined when the whole was not kept. */
+  /** The handle with which `read_result` reads the rest; undefined if the complete output was not kept. */
   readonly handle: string | undefined;
   readonly totalBytes: number;
   readonly shownBytes: number;
@@ -37,53 +37,53 @@ export interface Truncation {
 
 /** The result of one call: every call ends in exactly one. */
 export interface ToolResult {
-  /** The runtime's own id of the call, unique for ever. */
+  /** The runtime's own id of the call, globally unique. */
   readonly callId: string;
-  /** The provider's id, as the call brought it. */
+  /** The provider's id, from the call. */
   readonly id?: string;
-  /** The qualified name of the tool that answered, or the name as asked when there is none. */
+  /** The qualified name of the tool that answered, or the name in the call if there is no such tool. */
   readonly name: string;
   readonly status: ResultStatus;
-  /** The answer as JSON, also one that reports a failure; undefined when the tool answered with content only, or not at all. */
+  /** The answer as JSON, even if it reports a failure; undefined if the tool answered with content only, or not at all. */
   readonly output?: JsonValue;
-  /** Text, images and files for the model; undefined when `output` says it all. */
+  /** Text, images and files for the model; undefined if `output` is the complete answer. */
   readonly content?: readonly ContentPart[];
-  /** How the program that the tool ran has ended, as the tool says; any other than 0 is an error. */
+  /** The exit code of the program that the tool ran, as the tool reports it; any but 0 is an error. */
   readonly exitCode?: number;
-  /** Set whenever the status is neither `ok` nor `pending`. */
+  /** Set if the status is neither `ok` nor `pending`. */
   readonly error?: ErrorInfo;
   readonly origin: Origin;
-  /** Set whenever the origin is not `live`. */
+  /** Set if the origin is not `live`. */
   readonly fidelity?: Fidelity;
   /** The kind of the engine that answered in place of the tool: `lm`, `example`, `replay`, `stub`. Left out for `live` and `cache`. */
   readonly answeredBy?: string;
-  /** The fault that was put into the call on purpose: see `FaultPlan`. */
+  /** The fault that was injected into the call: see `FaultPlan`. */
   readonly fault?: string;
-  /** How often the handler was started; 0 when the call ended before. */
+  /** How many times the handler was started; 0 if the call ended before. */
   readonly attempts: number;
-  /** From the call's arrival to this result, waits included, in milliseconds, to microseconds. */
+  /** From the call's arrival to this result, waits included, in milliseconds, with microsecond precision. */
   readonly durationMs: number;
   readonly repairs: readonly Repair[];
   readonly warnings: readonly string[];
   readonly truncation?: Truncation;
-  /** The earlier call whose result this one refers to; where a model is not shown that one any more, it is shown its content here. */
+  /** The earlier call whose result this one refers to. If the model no longer sees that result, it sees its content here. */
   readonly sameAs?: string;
   /** Metadata of the tool, for programs only. */
   readonly metadata?: JsonObject;
 }
 
-/** False for a call that ended without an answer. One whose program failed has an answer, and an error as well. */
+/** Whether the call has an answer. A call whose program failed has both an answer and an error. */
 export function hasAnswer({ status, output, content }: ToolResult): boolean {
   return status === "ok" || status === "partial" || output !== undefined || content !== undefined;
 }
 
-/** The name that a model was given a tool under, by its qualified name. */
+/** Returns the name under which a model was given a tool, from its qualified name. */
 export type OfferedName = (qualifiedName: string) => string;
 
 /**
  * Returns a result's text for a model: the answer, or what went wrong and what would work.
  *
- * An error's `operatorHint` is not part of it, nor are the details of `definition_changed`. With `offeredName`, tools are named in an error as the model was given them.
+ * Leaves out an error's `operatorHint`, and the details of `definition_changed`. With `offeredName`, an error names tools as the model knows them.
  */
 export function resultText(result: ToolResult, offeredName?: OfferedName): string {
   checkResult(result, "resultText()");
@@ -91,7 +91,7 @@ export function resultText(result: ToolResult, offeredName?: OfferedName): strin
   const parts: string[] = [];
   if (result.error !== undefined) {
     const text = errorText(result.error);
-    // It quotes what models, files and servers wrote: nothing in it stays invisible. Answers are shown as they are.
+    // An error quotes what models, files and servers wrote, so invisible characters are made visible. Answers are shown unchanged.
     parts.push(visibleText(offeredName === undefined ? text : renameTools(text, namesIn(result, result.error), offeredName)));
   }
   if (result.content === undefined) {
@@ -102,26 +102,26 @@ export function resultText(result: ToolResult, offeredName?: OfferedName): strin
   return parts.join("\n");
 }
 
-/** An answer `{success: false, …}` says in the tool's own words, all of them, what the error says. */
+/** Whether the answer is `{success: false, …}`: it then says everything that the error says, in the tool's own words. */
 function tellsOfFailure(output: JsonValue | undefined): boolean {
   return isJsonObject(output) && output["success"] === false;
 }
 
 function errorText(error: ErrorInfo): string {
   const lines = [`Error (${error.code}): ${error.message}`];
-  // A changed definition is what pinning keeps from models: its details quote the text that no person has agreed to.
+  // A changed definition is what pinning hides from models: the details quote text that no person has approved.
   const details = error.code === "definition_changed" ? [] : (error.details ?? []);
   for (const detail of details) lines.push(`- ${detail}`);
   if (error.hint !== undefined) lines.push(`Hint: ${error.hint}`);
   return lines.join("\n");
 }
 
-/** The names of tools in an error. One that no tool has, and that is not qualified, is there as the model wrote it. */
+/** Returns the names of tools in an error. A bare name of a tool that does not exist is left as the model wrote it. */
 function namesIn({ name }: ToolResult, { code, toolNames = [] }: ErrorInfo): readonly string[] {
   return code === "not_found" && !name.includes("::") ? toolNames : [name, ...toolNames];
 }
 
-/** Whole names only: `todo::list` is not looked for in `todo::list_all`. */
+/** Replaces tool names in a text. Whole names only: `todo::list` does not match in `todo::list_all`. */
 export function renameTools(text: string, names: readonly string[], offeredName: OfferedName): string {
   let renamed = text;
   for (const name of new Set(names)) {
@@ -139,17 +139,17 @@ export function renameTools(text: string, names: readonly string[], offeredName:
 }
 
 const NAME_CHARACTER = /[\p{L}\p{N}_:.-]/u;
-/** A full stop ends a sentence, or continues a name. */
+/** Matches what continues a name: a full stop does so only if a name character follows. */
 const CONTINUES = /^(?:[\p{L}\p{N}_-]|[.:][\p{L}\p{N}_:-])/u;
 
-/** Returns the text of a part for a model that cannot be shown images, sound or files: never their bytes. */
+/** Returns the text of a part for a model that does not accept images, audio or files: never their bytes. */
 export function partText(part: ContentPart): string {
   if (part.type === "text") return part.text;
   if (part.type === "file") return part.text ?? fileMention(part);
   return `[${part.type} ${part.mediaType}]`;
 }
 
-/** A file by its name, where it is and what is said of it, or, where its size is known, by its type and size as well. */
+/** Describes a file by its name, address and description; if its size is known, by its type and size too. */
 function fileMention({ name = "", uri, mediaType, bytes: size, description }: ContentPart & { readonly type: "file" }): string {
   const data = readDataUri(uri);
   let place = shortened(uri);
@@ -167,5 +167,5 @@ function shortened(text: string): string {
   return beginning(text, MAX_MENTION_LENGTH);
 }
 
-/** Addresses are longer only where they hold something else than a place. */
+/** An address is longer only if it contains data, not a location. */
 const MAX_MENTION_LENGTH = 2_000;

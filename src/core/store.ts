@@ -1,4 +1,4 @@
-/** The seam behind which sessions outlive their process: event logs, the claims on them, and the persistent cache. */
+/** The seam for persistent sessions: event logs, the claims on them, and the persistent cache. */
 import type { ToolError } from "./error.ts";
 import type { AccessStore } from "./access-store.ts";
 import type { ApprovalStore } from "./approval-store.ts";
@@ -15,103 +15,102 @@ import type { WebhookStore } from "./webhook-store.ts";
 
 /**
  * Keeps the event logs of sessions.
- *
- * Writing is synchronous into a buffer; what is buffered is committed together, in the order written, and
- * `EventLog.whenDurable` waits for that. Every store passes `storeContract` of `haft/testing`.
+ * Writes go synchronously into a buffer; buffered writes are committed together, in the order written, and `EventLog.whenDurable` waits for the
+ * commit. Every store passes `storeContract` of `haft/testing`.
  */
 export interface Store {
-  /** `memory`, `sqlite`. */
+  /** The kind of store, such as `memory` or `sqlite`. */
   readonly kind: string;
-  /** True when what is durable survives the process. Calls do not wait for a store that keeps nothing. */
+  /** Whether durable data survives the process. If false, calls do not wait for durability. */
   readonly outlivesProcess: boolean;
   /**
-   * Makes the store usable; idempotent. Other methods do this as well, and `create` and `append` need not wait for it: call it to
-   * learn early of a store that cannot be used.
+   * Makes the store usable; idempotent. Other methods open the store themselves, and `create` and `append` need not wait for it: call `open` to learn
+   * early that a store cannot be used.
    *
    * @throws ToolError `store_failed`, `corrupt_record` for a damaged or newer file
    */
   open(): Promise<void>;
   /**
-   * Begins the log of a new session, claimed by this store object. An id that is taken shows when the log is first made
-   * durable: `whenDurable` rejects with `duplicate`, and nothing of the new log is kept.
+   * Begins the log of a new session, claimed by this store object. If the id is taken, `whenDurable` rejects with `duplicate` when the log is first
+   * made durable, and nothing of the new log is kept.
    *
-   * @throws ToolError `duplicate` at once when this object itself has the session
+   * @throws ToolError `duplicate` at once if this store object itself has the session
    */
   create(sessionId: string, options: LogOptions): EventLog;
   /**
-   * Claims an existing log and opens it for reading and writing. The earlier owner can write no more.
+   * Claims an existing log and opens it for reading and writing. The earlier owner can no longer write.
    *
-   * @throws ToolError `not_found`; `resource_busy` when it is claimed by a living process, unless `takeOver`; `corrupt_record` when its
-   * log is damaged: it can still be read
+   * @throws ToolError `not_found`; `resource_busy` if a living process has claimed the log, unless `takeOver`; `corrupt_record` if the log is
+   * damaged: `read` still reads it
    */
   claim(sessionId: string, options?: { readonly takeOver?: boolean }): Promise<EventLog>;
-  /** Reads a log without claiming it, up to what is durable. @throws ToolError `not_found` */
+  /** Reads the durable events of a log without claiming it. @throws ToolError `not_found` */
   read(sessionId: string, options?: ReadOptions): Promise<EventPage>;
-  /** Sessions by the time of their last event, the newest first. */
+  /** Returns sessions by the time of their last event, newest first. */
   list(options?: ListOptions): Promise<readonly StoredSession[]>;
   /**
-   * Forgets a session's log and claim. Resolves to whether there was one. A log of this object is lost with it.
+   * Deletes a session's log and claim. Resolves to whether the session existed. An open log of this store object is lost.
    *
-   * @throws ToolError `resource_busy` while it is claimed elsewhere; `conflict` while another session branches off it
+   * @throws ToolError `resource_busy` while another process has claimed the session; `conflict` while another session branches off it
    */
   remove(sessionId: string): Promise<boolean>;
   /** Results that outlive the process. */
   readonly cache: CacheStore;
-  /** The keys of servers over its sessions, and the requests that they refused. */
+  /** The API keys of servers that use the store, and the requests that those servers refused. */
   readonly access: AccessStore;
   /** The background jobs of its sessions. */
   readonly jobs: JobStore;
-  /** Brings sessions with unended jobs to processes that run them. Left out by a store of one machine. */
+  /** Assigns sessions with unended jobs to processes that run them. Left out by a store for one machine. */
   readonly queue?: SessionQueue | undefined;
-  /** The questions that wait for a yes, what was answered, and the rules that answer later ones. */
+  /** Approval questions, their answers, and the rules that answer later questions. */
   readonly approvals: ApprovalStore;
-  /** The order in which the events of all sessions became durable. */
+  /** The order in which events of all sessions became durable. */
   readonly feed: StoreFeed;
-  /** Files that events refer to, by their content. */
+  /** Files that events refer to, addressed by their content. */
   readonly artifacts: ArtifactStore;
-  /** The leases of calls of shared toolsets. */
+  /** The leases of calls to shared toolsets. */
   readonly leases: LeaseStore;
-  /** Messages on channels. Left out by a store that keeps nothing: channels are in memory then. */
+  /** Messages on channels. Left out by a store that persists nothing: channels are then kept in memory. */
   readonly channels?: ChannelStore | undefined;
-  /** Webhooks that wait to be delivered. */
+  /** Webhooks waiting to be delivered. */
   readonly webhooks: WebhookStore;
   /**
-   * Adds to the description of this process that others read, and lists it among `processes` until it closes. The sessions that it has open are listed
-   * with the address as `openedAt`. What was announced before and is left out stays.
+   * Adds to the description of this process that other processes can read, and lists the process in `processes` until it closes. The sessions that it
+   * has open are listed with its address as `openedAt`. Fields announced before and left out now are kept.
    *
    * @throws ToolError `invalid_argument`
    */
   announce(process: ProcessDescription): Promise<void>;
   /**
-   * The processes that use the store, the longest running first: those that announced themselves or have a session open, and those of the last
-   * day that ended without closing.
+   * Returns the processes that use the store, the longest running first: those that announced themselves or have a session open, and those that ended
+   * without closing in the last day.
    */
   processes(): Promise<readonly StoredProcess[]>;
   /**
-   * Calls a listener when another process may have written something that is waited for. A hint: it may come late, for nothing or not at all,
-   * so a listener reads what it follows, and looks for it from time to time as well.
+   * Calls the listener when another process may have written data that this one waits for. This is only a hint: it may come late, without need or not
+   * at all, so a listener reads the data itself and also polls from time to time.
    */
   follow(listener: (change: StoreChange) => void): StoreFollower;
   /**
-   * Resolves when the store takes writes and all that was appended so far is durable. A store may leave it out: it is then asked for a write that changes
-   * nothing.
+   * Resolves when the store accepts writes and everything appended so far is durable. If a store leaves it out, it is asked for a write that changes
+   * nothing instead.
    *
-   * @throws ToolError `store_failed` where it does not, as with a disk that is full; by rejecting
+   * @throws ToolError `store_failed` if the store does not accept writes, for example because the disk is full, as a rejection
    */
   writable?(): Promise<void>;
-  /** Writes what is buffered, gives up every claim and closes. Idempotent. */
+  /** Writes the buffer, releases every claim and closes the store. Idempotent. */
   close(): Promise<void>;
 }
 
-/** How the log of a session is made. */
+/** Options for creating a session's log. */
 export interface LogOptions {
   /** Wall-clock milliseconds since the epoch. */
   readonly at: number;
-  /** `async`: no call waits for its intent, so a call without one may have been dispatched. */
+  /** With `async`, no call waits until its intent is durable, so a call without a recorded intent may have been dispatched. */
   readonly durability: "sync" | "async";
   /**
-   * The log begins with so many events of its parent, which are shared, not copied: its `length` starts there, and reading it from
-   * position 1 gives them first. `whenDurable` rejects with `not_found` when the store does not have them.
+   * The parent whose events the log begins with. They are shared, not copied: the log's `length` starts at `parent.length`, and reading from position
+   * 1 returns them first. `whenDurable` rejects with `not_found` if the store does not have them.
    */
   readonly parent?: BranchPoint;
 }
@@ -120,128 +119,128 @@ export interface LogOptions {
 export interface EventLog {
   readonly sessionId: string;
   readonly options: LogOptions;
-  /** How many events there are, durable or not, those of its parent included. */
+  /** Number of events, durable or not, including those of the parent. */
   readonly length: number;
-  /** Whether the process that had the session open before it was claimed was gone and had not closed it: calls of it may have no result. */
+  /** Whether the last process that had the session open died without closing it: some of its calls may have no result. */
   readonly wasLeftOpen: boolean;
-  /** Why the log is lost, from when that is known on: nothing more of it is written, and `append` and `whenDurable` fail with it. */
+  /** Why the log is lost; undefined while it is not. Once set, nothing more is written, and `append` and `whenDurable` fail with it. */
   readonly failure: ToolError | undefined;
   /**
-   * Adds events at the end; synchronous, into the buffer. They are frozen JSON. The events of one call become durable together or not at all.
+   * Appends events, synchronously, to the buffer. Events must be frozen JSON. The events of one call become durable together or not at all.
    *
-   * @throws ToolError and keeps none of them: `store_failed` when the log is closed or too much waits to be written, `not_json` and
-   * `too_large` for what could not be read back, or what lost the log (see `whenDurable`)
+   * @throws ToolError and keeps none of the events: `store_failed` if the log is closed or too much is buffered, `not_json` and `too_large` for
+   * events that could not be read back, or the error that lost the log (see `whenDurable`)
    */
   append(events: readonly SessionEvent[]): void;
   /**
-   * Resolves when everything appended so far is durable; undefined when it is already, or never will be waited for.
+   * Resolves when everything appended so far is durable. Returns undefined if it already is, or if this store does not wait for it.
    *
-   * Rejects with ToolError: `store_failed` when it cannot be written now (full disk, I/O): it stays buffered, in order,
-   * and is tried again with the next write or wait; `conflict` once another process has claimed the log, `duplicate`
-   * when it was created twice, `corrupt_record` when what is stored of it is damaged: then what is buffered is lost and so is the log.
+   * Rejects with ToolError: `store_failed` if the data cannot be written now (full disk, I/O): it stays buffered, in order, and the next write or
+   * wait tries again; `conflict` if another process has claimed the log, `duplicate` if the session was created twice, `corrupt_record` if the stored
+   * log is damaged: in these cases the log and its buffer are lost.
    */
   whenDurable(): Promise<void> | undefined;
   /**
-   * Asks the store whether the log is still this object's. What was appended is made durable with it. Rejects as `whenDurable`, with
-   * `conflict` once another process has claimed or removed the session. Left out by a store of one process, where `failure` says it at once.
+   * Asks the store whether this object still owns the log, and makes what was appended durable. Rejects like `whenDurable`, with `conflict` if
+   * another process has claimed or removed the session. Left out by a store for one process, whose `failure` is always current.
    */
   confirm?(): Promise<void>;
-  /** Events from a position on, what is only buffered included. Rejects with `conflict` where another process has removed what the store had of it. */
+  /** Reads events from a position on, including buffered ones. Rejects with `conflict` if another process has removed the stored events. */
   read(options?: ReadOptions): Promise<EventPage>;
   /**
-   * From now on, `close` leaves the log as the end of this process would: the next claim of it, by whatever process, finds that it was left open.
-   * Left out by a store that ends with its process.
+   * From now on, `close` leaves the log as a crash of this process would: the next claim, by any process, finds that it was left open. Left out by a
+   * store that ends with its process.
    */
   leaveOpen?(): void;
-  /** Writes what is buffered and gives up the claim. Idempotent. Rejects as `whenDurable` does. */
+  /** Writes the buffer and releases the claim. Idempotent. Rejects like `whenDurable`. */
   close(): Promise<void>;
 }
 
-/** Which events of a log are read. */
+/** The range of events to read from a log. */
 export interface ReadOptions {
-  /** Position of the first event; they count from 1. @default 1 */
+  /** Position of the first event; positions start at 1. @default 1 */
   readonly from?: number;
-  /** Most events of a page. Integer ≥ 1. @default 1_000 */
+  /** Maximum number of events in a page. Integer ≥ 1. @default 1_000 */
   readonly limit?: number;
 }
 
-/** Some events of a log, in order. */
+/** A page of events from a log. */
 export interface EventPage {
   /** In order, each frozen JSON whose checksum was verified. */
   readonly events: readonly SessionEvent[];
-  /** Where to read on; undefined at the end of the log. */
+  /** The position to continue reading from; undefined at the end of the log. */
   readonly next: number | undefined;
-  /** Set when the next event is damaged: nothing beyond it can be read. */
+  /** Set if the next event is damaged: nothing after it can be read. */
   readonly damage?: LogDamage;
 }
 
-/** A damage in a log, and its place. */
+/** Where and how a log is damaged. */
 export interface LogDamage {
   /** Position of the first event that cannot be trusted. */
   readonly position: number;
   readonly reason: string;
-  /** Nothing is damaged: the event is of a type that this version of Haft does not know. */
+  /** Set if the event is not damaged, but of a type that this version of Haft does not know. */
   readonly isNewer?: boolean;
 }
 
-/** A store's record of a session, known without reading its log. */
+/** A store's record of a session, available without reading its log. */
 export interface StoredSession {
   readonly sessionId: string;
   readonly createdAt: number;
   readonly updatedAt: number;
-  /** How many events its log has, those of its parent included. */
+  /** Number of events in the log, including those of the parent. */
   readonly length: number;
   readonly parent?: BranchPoint;
-  /** Set when what is said here of the session, its id included, does not have the checksum it should have. */
+  /** Set if this record, including the id, does not match its checksum. */
   readonly damage?: string;
-  /** The process that has it open now, as text; undefined when none has. */
+  /** Describes the process that has the session open now; undefined if none has. */
   readonly openedBy?: string;
-  /** The id of that process among `processes`. */
+  /** The id of that process in `processes`. */
   readonly openedIn?: string;
-  /** Where another process that has it open is reached, where that one announced an address. */
+  /** The address of another process that has the session open, if that process announced one. */
   readonly openedAt?: string;
-  /** Set where the process that had it open last is gone and did not close it: calls of it may have no result. */
+  /** Set if the last process that had the session open died without closing it: some of its calls may have no result. */
   readonly isLeftOpen?: true;
 }
 
-/** Which sessions of a store are listed. */
+/** Which sessions a store lists. */
 export interface ListOptions {
-  /** This session only. */
+  /** Only this session. */
   readonly sessionId?: string;
-  /** Those of these sessions that there are, at most 500. */
+  /** Only these sessions, as far as they exist; at most 500 ids. */
   readonly sessionIds?: readonly string[];
-  /** Those that branch off this session only. */
+  /** Only sessions that branch off this one. */
   readonly parentId?: string;
-  /** Most sessions. Integer ≥ 1. @default 100 */
+  /** Maximum number of sessions. Integer ≥ 1. @default 100 */
   readonly limit?: number;
-  /** How many to pass over. @default 0 */
+  /** How many sessions to skip. @default 0 */
   readonly offset?: number;
 }
 
 /**
- * Cached results and the generations of the resources they were read from, shared by all that use the store.
+ * Cached results and the generations of the resources they were read from, shared by all processes that use the store.
  *
- * Where processes share it, everything that was kept becomes invalid once one of them that invalidated something is found to have ended without
- * closing: it may have written more than it said.
+ * If a process that had invalidated entries is found to have ended without closing, the whole cache becomes invalid: it may have written more than it
+ * reported.
  */
 export interface CacheStore {
-  /** The body kept under a key, when it has not expired and the versions of its resources are what they were; else undefined. */
+  /** Returns the body stored under a key if it has not expired and the versions of its resources are unchanged; else undefined. */
   get(key: string, now: number): Promise<string | undefined>;
-  /** The version of each resource now, to be handed to `put` after the read. */
+  /** Returns the current version of each resource, to be passed to `put` after the read. */
   versions(resources: readonly string[]): Promise<readonly number[]>;
-  /** Keeps a body. Nothing is kept when a resource's version has moved on since. */
+  /** Stores a body, unless the version of one of its resources has changed since. */
   put(entry: CacheRecord): Promise<void>;
-  /** Makes every entry that read one of these resources, something inside it or something around it, invalid. */
+  /** Invalidates every entry that read one of these resources, or a resource inside or around one. */
   invalidate(resources: readonly string[]): Promise<void>;
 }
 
-/** One result of a cache as a store keeps it. */
+/** A cached result, as a store keeps it. */
 export interface CacheRecord {
   readonly key: string;
   readonly body: string;
   readonly resources: readonly string[];
   readonly versions: readonly number[];
   readonly storedAt: number;
-  /** Wall-clock milliseconds since the epoch; undefined = never. */
+  /** Wall-clock milliseconds since the epoch; undefined if the entry never expires. */
   readonly expiresAt: number | undefined;
 }

@@ -1,12 +1,12 @@
-/** The real clock, randomness, ids and log. The only place where the runtime reaches for them. */
+/** The real clock, randomness, ids and log. Only here does the runtime access them. */
 import { randomFillSync } from "node:crypto";
 import { IS_CLOUDFLARE_WORKER } from "./node-version.ts";
 import { lateExpiry, lateTimer, MAX_TIMER_MS } from "./late-timer.ts";
 import type { Clock, Ids, Log, Ports } from "./ports.ts";
 
 /**
- * Keeps the event loop alive while anything is waited for, whatever that waits for itself. Node's own timer is set only when the event
- * loop comes round, so a hold that is released at once costs next to nothing.
+ * Keeps the event loop alive while a caller waits for something that does not do so itself. Node's own timer is set only in the next iteration of the
+ * event loop, so a hold that is released at once costs almost nothing.
  */
 class KeepAlive {
   #holders = 0;
@@ -33,20 +33,23 @@ class KeepAlive {
 
 const keepAlive = new KeepAlive();
 
-/** A reading of the processor time is used for so long: it is asked for at the beginning of each call. */
+/** How long a reading of the processor time is reused, in milliseconds: every call asks for it when it begins. */
 const FRESH_MS = 5;
 const usage = usageReader();
 let readAt = -Infinity;
 let processorMs = 0;
 
-/** Node has `threadCpuUsage` since 22.19 and 23.9; `cpuUsage` counts all threads, which is at least as much. Cloudflare Workers tell neither. */
+/**
+ * Reads the processor time. Node has `threadCpuUsage` since 22.19 and 23.9; `cpuUsage` counts all threads, which is at least as much. Cloudflare
+ * Workers have neither.
+ */
 function usageReader(): () => { readonly user: number; readonly system: number } {
   if (IS_CLOUDFLARE_WORKER) return () => ({ user: 0, system: 0 });
   return typeof process.threadCpuUsage === "function" ? () => process.threadCpuUsage() : () => process.cpuUsage();
 }
 
 function processorTime(now: number): number {
-  // A clock that has its own `now()` and the rest of the system's may be far ahead of the others.
+  // A clock with its own `now()` that uses the system's other methods may be far ahead.
   if (Math.abs(now - readAt) >= FRESH_MS) {
     const { user, system } = usage();
     [readAt, processorMs] = [now, (user + system) / 1_000];
@@ -54,7 +57,7 @@ function processorTime(now: number): number {
   return processorMs;
 }
 
-/** A length of time to microseconds, in milliseconds: the difference of two times has more decimals than a clock can tell. */
+/** Rounds a duration in milliseconds to microseconds: the difference of two times has more decimals than the clock's precision. */
 export function roundMs(ms: number): number {
   return Math.round(ms * 1_000) / 1_000;
 }
@@ -70,8 +73,8 @@ const systemClock: Clock = {
 };
 
 /**
- * 128 random bits and a counter: unguessable from outside, and cheap enough for every call. The bits are the process's own, but for
- * a session, whose id may be given to others: they are new, and reveal nothing of other sessions.
+ * 128 random bits and a counter: unguessable from outside, and cheap enough for every call. All ids of the process share the bits, except those of
+ * sessions, which may be given to others: each has new bits, so it reveals nothing about other sessions.
  */
 const systemIds: Ids = {
   next(prefix) {
@@ -85,14 +88,14 @@ const systemIds: Ids = {
   },
 };
 const RANDOM_BYTES = 16;
-/** Random bits are asked for in bulk: that takes no longer than asking for those of one session. None is used twice. */
+/** Random bits are fetched in bulk, which takes no longer than for one session. None is used twice. */
 const POOL = Buffer.allocUnsafeSlow(128 * RANDOM_BYTES);
 let used = POOL.length;
-/** Made for the first id: Cloudflare Workers allow nothing random while a module is loaded. */
+/** Created for the first id: Cloudflare Workers allow no randomness while a module is loaded. */
 let processId: string | undefined;
-/** The last two digits of the counter, which are cheaper to look up than to work out. */
+/** The last two digits of the counter, which are cheaper to look up than to compute. */
 const LOW: readonly string[] = Array.from({ length: 36 ** 2 }, (_, index) => index.toString(36).padStart(2, "0"));
-/** The beginning of each prefix's ids, until the other digits change; the ids share it in memory. */
+/** The beginning of each prefix's ids, until the other digits change; ids share this string in memory. */
 const stems = new Map<string, string>();
 let low = 0;
 let times = 0;
@@ -115,7 +118,7 @@ function randomPart(): string {
   return `${part}_`;
 }
 
-/** Debug lines go nowhere; warnings go to standard error. */
+/** Drops debug messages and writes warnings to standard error. */
 const systemLog: Log = {
   debug() {},
   warn: (message) => process.stderr.write(`haft: ${message}\n`),
