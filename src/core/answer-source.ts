@@ -1,21 +1,20 @@
-/** The sources that a call may be answered from: from the tool itself down to a text that was written beforehand. */
+/** The sources that can answer a call: from the tool itself down to a prepared text. */
 import { ToolError } from "./error.ts";
 
 /**
  * The sources that can answer a call, the most real first.
  *
- * `live`: the tool itself. `record`: the same, and the call is written down for later. `replay`: a recording. `cache`: what the tool
- * answered to an equal call, where it is kept. `lm`: a model that plays the tool. `example`: generated from the output schema. `stub`:
- * scripted answers.
+ * `live`: the tool itself. `record`: the same, and the call is recorded for later. `replay`: a recording. `cache`: the tool's answer to an equal
+ * call, if it is still kept. `lm`: a model that simulates the tool. `example`: generated from the output schema. `stub`: prepared answers.
  */
 export const ANSWER_SOURCES = ["live", "record", "replay", "cache", "lm", "example", "stub"] as const;
 /** One of `ANSWER_SOURCES`. */
 export type AnswerSource = (typeof ANSWER_SOURCES)[number];
 
-/** One source, or a fallback chain: each is asked where those before it have no answer. */
+/** One source, or a fallback chain: each source is used if those before it have no answer. */
 export type AnswerSources = AnswerSource | readonly AnswerSource[];
 
-/** The sources as a list. @throws ToolError `invalid_argument`, saying whose they are */
+/** Returns the sources as an array. @param whose their owner, for the message. @throws ToolError `invalid_argument` */
 export function sourceList(sources: unknown, whose: string): readonly AnswerSource[] {
   const list: readonly unknown[] = Array.isArray(sources) ? sources : [sources];
   const wrong = list.filter((source) => !isSource(source));
@@ -32,7 +31,7 @@ export function sourceList(sources: unknown, whose: string): readonly AnswerSour
   return Object.freeze([...new Set(sourcesOnly)]);
 }
 
-/** Whether a call that this source answers really happens. */
+/** Whether a call answered by this source really happens. */
 export function isReal(source: AnswerSource): source is "live" | "record" {
   return source === "live" || source === "record";
 }

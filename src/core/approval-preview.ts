@@ -1,39 +1,39 @@
-/** The preview of a call: its changes, for the person who is asked about it. */
+/** The preview of a call: what it would change, for the person who approves it. */
 import type { JsonPatch } from "./base/json-patch.ts";
 import type { JsonObject, JsonValue } from "./base/json.ts";
 
-/** The result of simulating a call, or the reason why there is none. Plain JSON, of a limited size. */
+/** The result of simulating a call, or the reason why there is none. Plain JSON of limited size. */
 export type ApprovalPreview = { readonly available: false; readonly reason: string } | ({ readonly available: true } & PreviewedEffects);
 
-/** The changes that a call would make, by a simulation of it. */
+/** The changes that a call would make, according to a simulation. */
 export interface PreviewedEffects {
-  /** Values of the session's state that would differ. */
+  /** The values of the session's state that would change. */
   readonly state: readonly PreviewedChange[];
-  /** The calls that it would make: one that is no program or chain makes none. */
+  /** The calls that the call would make; none unless it is composite, like a program or chain. */
   readonly calls: readonly PreviewedCall[];
-  /** The resources that it would write, in the words of the tools. */
+  /** The resources that would be written, as the tools name them. */
   readonly writes: readonly string[];
-  /** The answer that the call would have, as text: a toolset that can tell says there what it would do to files. Left out where a generated example answered. */
+  /** The call's simulated answer, as text. Some toolsets describe there what the call would do to files. Left out if it is a generated example. */
   readonly answer?: string;
-  /** Parts were left out, as it would be too large. */
+  /** Set if parts were left out because the preview was too large. */
   readonly isCut?: true;
 }
 
-/** A value of the state as it is, and as it would be. */
+/** A state value before and after the call. */
 export interface PreviewedChange {
   readonly toolset: string;
   readonly key: string;
-  /** Left out where there is no such value. */
+  /** Left out if the value does not exist before the call. */
   readonly before?: JsonValue;
-  /** Left out where there would be none any more. */
+  /** Left out if the value would not exist after the call. */
   readonly after?: JsonValue;
   readonly patch: JsonPatch;
 }
 
-/** A call that the call would make. */
+/** A call that the previewed call would make. */
 export interface PreviewedCall {
   readonly toolName: string;
   readonly input: JsonObject;
-  /** How it ended in the simulation: `ok`, or the code of its error. */
+  /** How the call ended in the simulation: `ok`, or the code of its error. */
   readonly outcome: string;
 }

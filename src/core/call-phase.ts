@@ -1,8 +1,8 @@
-/** The phases of a call, as its `call-end` keeps them, so that its time can be drawn later. */
+/** The phases of a call, as its `call-end` records them for a timeline. */
 import type { ErrorCode } from "./error-codes.ts";
 
 interface Phase {
-  /** When it began, in milliseconds after the call's start. */
+  /** When the phase began, in milliseconds after the call's start. */
   readonly atMs: number;
   readonly ms: number;
 }
@@ -12,15 +12,15 @@ export type CallPhase =
   | (Phase & { readonly phase: "approval" | "slot" | "backoff" })
   | (Phase & {
       readonly phase: "lock";
-      /** The ids of the calls that held what it waited for, when it began to wait; at most 20. */
+      /** The ids of the calls that held the resources when this call began to wait; at most 20. */
       readonly holders: readonly string[];
     })
   | (Phase & {
       readonly phase: "attempt";
-      /** Why it failed. */
+      /** Why the attempt failed. */
       readonly error?: ErrorCode;
-      /** It was given up, at its timeout or because the call was cancelled. */
+      /** Set if the attempt was abandoned, at its timeout or because the call was cancelled. */
       readonly abandoned?: true;
-      /** How long its handler still ran after that; left out where it had not ended when the call did. */
+      /** How long the handler continued after that, in milliseconds; left out if it was still running when the call ended. */
       readonly lateMs?: number;
     });

@@ -1,4 +1,4 @@
-/** The settings that a tool, its toolset or the runtime may give: what each may be, what holds where none is set, and how they are inherited. */
+/** The settings that a tool, its toolset or the runtime may have: their bounds, their defaults, and how they are inherited. */
 import { COUNT, MILLISECONDS, SIZE, checkNumber, type Bounds } from "./base/number-bounds.ts";
 import type { CallSettings } from "./tool.ts";
 
@@ -26,12 +26,12 @@ function settingsOf(value: (name: Name) => number): Required<CallSettings> {
   };
 }
 
-/** Those that are set, without what else the object has. */
+/** Returns the settings that are set, without other fields of the object. */
 export function ownSettings(from: CallSettings): CallSettings {
   return Object.fromEntries(CALL_SETTING_NAMES.filter((name) => from[name] !== undefined).map((name) => [name, from[name]]));
 }
 
-/** Fills what `own` leaves open from `inherited`; returns `inherited` itself when `own` sets nothing. */
+/** Fills settings that `own` leaves out from `inherited`; returns `inherited` itself if `own` sets nothing. */
 export function inheritSettings(own: CallSettings, inherited: Required<CallSettings>): Required<CallSettings> {
   return setsAny(own) ? settingsOf((name) => own[name] ?? inherited[name]) : inherited;
 }
@@ -45,9 +45,9 @@ export function setsAny(settings: CallSettings): boolean {
 }
 
 /**
- * Checks the call settings and, where set, `maxConcurrent`.
+ * Checks the call settings and, if set, `maxConcurrent`.
  *
- * @param owner whose settings they are, for the message: `tool "mail::send"`
+ * @param owner the owner of the settings, for the message: `tool "mail::send"`
  * @throws ToolError `invalid_argument` naming the setting, its value and what would work
  */
 export function checkSettings(settings: CallSettings & { readonly maxConcurrent?: number }, owner: string): void {

@@ -1,12 +1,12 @@
-/** One request to run a tool, and the words for naming it. */
+/** A request to run a tool, and functions for tool names. */
 import { ToolError } from "./error.ts";
 import { checkText } from "./check-argument.ts";
 
 /**
  * One request to run a tool, as the model made it.
  *
- * `name` is a qualified name (`namespace::tool`), or a bare one where only one tool has it. `input` is
- * what the model sent: parsed JSON, not yet validated. `id` is the provider's id, handed back in the result.
+ * `name` is a qualified name (`namespace::tool`), or a bare one if only one tool has it. `input` is what the model sent: parsed JSON, not yet
+ * validated. `id` is the provider's id, returned in the result.
  *
  * Anthropic `tool_use`, OpenAI `tool_calls[]` / `function_call`, Gemini `functionCall`, MCP `tools/call`.
  */
@@ -14,13 +14,13 @@ export interface ToolCall {
   readonly id?: string;
   readonly name: string;
   readonly input?: unknown;
-  /** The model's reason for the call, as it wrote it; recorded, never interpreted. */
+  /** The model's reason for the call, in its own words; recorded, never interpreted. */
   readonly reasoning?: string;
 }
 
 export const NAMESPACE_SEPARATOR = "::";
 export const DEFAULT_NAMESPACE = "default";
-/** The namespace of the runtime's own tools, such as `read_result`. They work only in a session, and nothing else answers for them. */
+/** The namespace of the runtime's own tools, such as `read_result`. They work only in a session, and no stand-in answers for them. */
 export const OWN_NAMESPACE = "haft";
 export const MAX_NAME_LENGTH = 256;
 
@@ -29,7 +29,7 @@ export function qualifiedName(namespace: string, name: string): string {
   return `${namespace}${NAMESPACE_SEPARATOR}${name}`;
 }
 
-/** A qualified name in its two parts. */
+/** The two parts of a qualified name. */
 export interface NameParts {
   readonly namespace: string | undefined;
   readonly name: string;
@@ -46,8 +46,8 @@ export function splitName(name: string): NameParts {
 /**
  * Checks a name that a program or a file gives to a tool or toolset.
  *
- * Any text of 1–256 UTF-16 units without control characters or lone surrogates will do: providers' narrower
- * rules are met by encoding, not here. A toolset's name holds no `::`.
+ * Accepts any text of 1–256 UTF-16 units without control characters or lone surrogates: names are encoded later for providers with stricter rules.
+ * The name of a toolset must not contain `::`.
  *
  * @throws ToolError `invalid_argument`
  */

@@ -3,14 +3,15 @@ import { atMost } from "./base/short-text.ts";
 import { visibleText } from "./base/visible-text.ts";
 import { isToolError } from "./error.ts";
 
-/** Enough for the calls around one, each of which says why the next was cancelled. */
+/** Long enough for nested calls, each of which says why the next was cancelled. */
 const MAX_CHARS = 500;
 
 /**
- * The words that follow `<tool> was cancelled: `, of a signal that has aborted. A ToolError says by itself who cancelled the call. Anything else
- * is the caller's own, and may hold text of a third party: its message is kept to one line. A signal of `AbortSignal.timeout` is a limit of time.
+ * Returns the text that follows `<tool> was cancelled: ` for an aborted signal. A ToolError already says who cancelled the call. Any other reason
+ * comes from the caller and may hold third-party text: its message is reduced to one line. A signal of `AbortSignal.timeout` is reported as a time
+ * limit.
  *
- * @param by who aborts this signal. @default "the caller aborted"
+ * @param by the party that aborts this signal. @default "the caller aborted"
  */
 export function cancelReason(signal: AbortSignal, by = "the caller aborted"): string {
   try {
@@ -28,12 +29,12 @@ function nameOf(reason: unknown): unknown {
   return reason instanceof Error ? reason.name : undefined;
 }
 
-/** Empty where the signal was aborted without a reason. */
+/** Returns the message of a reason; empty if the signal was aborted without a reason. */
 function wordsOf(reason: unknown): string {
   if (typeof reason === "string") return reason;
   if (!(reason instanceof Error)) return "";
   const { message }: { readonly message: unknown } = reason;
-  const isDefault = reason.name === "AbortError" && message === (AbortSignal.abort().reason as Error).message; // the platform's words
+  const isDefault = reason.name === "AbortError" && message === (AbortSignal.abort().reason as Error).message; // the platform's default message
   return typeof message === "string" && !isDefault ? message : "";
 }
 

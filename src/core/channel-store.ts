@@ -1,71 +1,71 @@
-/** The seam behind which messages on channels are kept until their readers have them, for all processes of a store. */
+/** The seam that keeps messages on channels until their readers have received them, for all processes of a store. */
 
 /** A message as a store keeps it. Plain data. */
 export interface ChannelEntry {
   /**
-   * Greater than those of all earlier messages on the channel, which are visible by then. About the wall-clock time in milliseconds at which it was
-   * sent, by the clock of the store.
+   * Greater than the numbers of all earlier messages on the channel, which are visible by then. Roughly the time at which the message was sent, in
+   * wall-clock milliseconds of the store's clock.
    */
   readonly number: number;
   /** The message as JSON text. */
   readonly body: string;
 }
 
-/** A message that is to be kept. */
+/** A message to be stored. */
 export interface NewChannelEntry {
   readonly channel: string;
   readonly body: string;
-  /** The name of the sender, and the sender itself, which a queue does not give the message to. */
+  /** The name of the sender; its id follows. A queue does not deliver a message to its sender. */
   readonly sender: string;
   readonly senderId: string;
-  /** Of a queue: refused while so many wait to be ended. Left out: never refused. Integer ≥ 1. */
+  /** For a queue: the message is refused if this many have not ended. Left out: never refused. Integer ≥ 1. */
   readonly capacity?: number;
-  /** How many of the latest messages are kept at least: of a queue, of those that ended. Integer ≥ 1. */
+  /** Minimum number of latest messages to keep; for a queue, of those that have ended. Integer ≥ 1. */
   readonly keep: number;
 }
 
-/** Which messages are read. */
+/** Which messages to read. */
 export interface ReadChannel {
   readonly channel: string;
-  /** Those with greater numbers. */
+  /** Only messages with greater numbers. */
   readonly after: number;
   readonly limit: number;
 }
 
-/** Which message of a queue is taken. */
+/** Which message of a queue to take. */
 export interface TakeEntry {
   readonly channel: string;
-  /** The reader, which gets none that it has sent. */
+  /** The reader, which does not get messages that it sent itself. */
   readonly reader: string;
-  /** Only those with this name or id of their sender. @default all */
+  /** Only messages whose sender has this name or id. @default all */
   readonly from?: string | undefined;
 }
 
-/** The key of a message. */
+/** Identifies a message. */
 export interface ChannelEntryKey {
   readonly channel: string;
   readonly number: number;
 }
 
-/** Keeps messages on channels. Left out by a store that keeps nothing. */
+/** Keeps messages on channels. Left out by a store that persists nothing. */
 export interface ChannelStore {
-  /** Keeps a message. Resolves when it is durable, to its number; to 0 for a queue that is full, which then has not got it. */
+  /** Stores a message. Resolves to its number when it is durable; to 0 if the queue is full, and the message was not stored. */
   send(message: NewChannelEntry): Promise<number>;
-  /** In the order of their numbers, those that were taken or have ended included. */
+  /** Reads messages in the order of their numbers, including those that were taken or have ended. */
   read(query: ReadChannel): Promise<readonly ChannelEntry[]>;
-  /** The latest messages, the oldest of them first. */
+  /** Returns the latest messages, oldest first. */
   latest(query: Omit<ReadChannel, "after">): Promise<readonly ChannelEntry[]>;
-  /** The number of the latest message; 0 before the first. */
+  /** Returns the number of the latest message; 0 if there is none. */
   last(channel: string): Promise<number>;
-  /** How many messages of a queue have not ended. */
+  /** Returns how many messages of a queue have not ended. */
   waiting(channel: string): Promise<number>;
   /**
-   * Takes the first message of a queue that no living process has taken, for this process: it is another's again once this one has ended. Undefined
-   * where there is none.
+   * Takes the first message of a queue that no living process has taken, for this process; when this process dies, another one can take it. Undefined
+   * if there is none.
    */
   take(query: TakeEntry): Promise<ChannelEntry | undefined>;
-  /** Lets others take a message that this process has taken. */
+  /** Releases a message that this process has taken, so that others can take it. */
   giveBack(key: ChannelEntryKey): Promise<void>;
-  /** A message of a queue has been received: it is taken no more. */
+  /** Ends a message of a queue once it was received: it can no longer be taken. */
   end(key: ChannelEntryKey): Promise<void>;
 }

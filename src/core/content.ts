@@ -1,10 +1,10 @@
-/** The content of a tool's answer besides JSON: text, images and files, in the order the model shall see them. */
+/** The content of a tool's answer besides JSON: text, images and files, in the order in which the model sees them. */
 import { shareClass } from "./base/shared-class.ts";
 import { checkKnownKeys, type OptionNames } from "./known-keys.ts";
 import type { Fidelity } from "./fidelity.ts";
 import type { JsonValue } from "./base/json.ts";
 
-/** One part of what is said or answered: text, an image, a sound, a file or a link to one. */
+/** One part of a message or an answer: text, an image, audio, a file or a link to a file. */
 export type ContentPart =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "image"; readonly mediaType: string; readonly data: string }
@@ -15,9 +15,9 @@ export type ContentPart =
       readonly mediaType?: string;
       readonly text?: string;
       readonly name?: string;
-      /** Describes the file to a model that is shown its address in place of its bytes. */
+      /** Describes the file for a model that sees its address instead of its bytes. */
       readonly description?: string;
-      /** The size of the file, where it is known and the bytes are elsewhere. */
+      /** The size of the file, if it is known and the bytes are stored elsewhere. */
       readonly bytes?: number;
     };
 
@@ -27,20 +27,17 @@ export interface ToolOutputOptions {
   readonly content?: readonly ContentPart[];
   /** The answer as JSON, checked against the output schema. */
   readonly output?: unknown;
-  /** For programs only, never shown to a model. JSON; what is not is left out with a warning. */
+  /** Only for programs, never shown to a model. JSON; other values are dropped with a warning. */
   readonly metadata?: Readonly<Record<string, unknown>>;
-  /**
-   * Of a tool that runs programs: how its program ended. Any other than 0 makes the call an error, `execution_failed`, which keeps
-   * output and content.
-   */
+  /** For a tool that runs programs: the exit code. Any but 0 makes the call an `execution_failed` error that keeps output and content. */
   readonly exitCode?: number;
-  /** Why the call failed, where it has an answer all the same: it ends `execution_failed`, and keeps output and content. */
+  /** Why the call failed although it has an answer: the call ends with `execution_failed`, and keeps output and content. */
   readonly error?: string;
-  /** Of an engine that answers in place of a tool: set where this answer is closer to the tool's own, or further from it, than its others. */
+  /** For an engine that answers in place of a tool: set if this answer is more or less reliable than its other answers. */
   readonly fidelity?: Fidelity;
   /**
-   * The call of this session whose result this answer refers to in place of repeating it, such as "unchanged, see the earlier result".
-   * Where a model is not shown that result any more, it is shown its content here instead.
+   * The call of this session whose result this answer refers to instead of repeating it, such as "unchanged, see the earlier result". If the model no
+   * longer sees that result, it sees its content here instead.
    */
   readonly sameAs?: string;
 }
@@ -55,7 +52,7 @@ const OPTIONS: OptionNames<ToolOutputOptions> = {
   sameAs: true,
 };
 
-/** A handler's answer with content parts or metadata besides its JSON; return a bare value when JSON is enough. */
+/** A handler's answer that has content parts or metadata besides its JSON; return a bare value if JSON is enough. */
 export class ToolOutput {
   static {
     shareClass(this, "ToolOutput");
@@ -81,7 +78,7 @@ export class ToolOutput {
   }
 }
 
-/** The text of a value as a model reads it: strings as they are, everything else as JSON. */
+/** Returns a value as text for a model: strings unchanged, everything else as JSON. */
 export function valueText(value: JsonValue | undefined): string {
   if (value === undefined) return "";
   return typeof value === "string" ? value : JSON.stringify(value);

@@ -1,33 +1,33 @@
-/** The part of a log that a snapshot brought along: it says what happened elsewhere, and may say anything of anyone. */
+/** The part of a log that was copied from a snapshot: it reports what happened elsewhere, and is not trustworthy. */
 import type { SessionEvent } from "./event.ts";
 
 type Start = SessionEvent & { readonly type: "session-start" };
 
-/** Position of the last event that a snapshot brought, by the first event of a log; 0 where there is none. */
+/** Returns the position of the last event copied from a snapshot, given the first event of a log; 0 if none was copied. */
 export function lastCopied(first: SessionEvent | undefined): number {
   const copied = first?.type === "session-start" ? (first.copied ?? 0) : 0;
   return copied === 0 ? 0 : copied + 1;
 }
 
 /**
- * Finds the copied part of a whole log. The log of a branch that was exported begins with events of its parent, which may be fewer than the
- * snapshot of the parent had. One that was imported under another id ends with a start of that id, which names the session that was recorded.
+ * Finds the copied part of a complete log. The log of a branch that was exported begins with events of its parent, which may be fewer than the
+ * parent's snapshot had. A log imported under another id has its last `session-start` with that id, which names the session that was recorded.
  */
 export class CopiedPart {
   readonly #starts: { readonly position: number; readonly event: Start }[] = [];
 
-  /** Called with each event of the log in order. Positions count from 1. */
+  /** Called with each event of the log, in order. Positions start at 1. */
   notice(event: SessionEvent, position: number): void {
     if (event.type === "session-start") this.#starts.push({ position, event });
   }
 
-  /** Position of its last event; 0 where there is none. */
+  /** Returns the position of the last copied event; 0 if none was copied. */
   last(sessionId: string): number {
     const [first] = this.#starts;
     if (first?.position !== 1) return 0;
     let last = lastCopied(first.event);
     let id = sessionId;
-    // A start inside the copied part may be of any session; the one that was recorded for a branch, or by an import, comes behind those.
+    // The copied part may contain a `session-start` of any session; the one recorded for a branch, or by an import, comes after those.
     for (const { position, event } of this.#starts.toReversed()) {
       if (first.event.sessionId === id) break;
       if (event.sessionId !== id || event.parent?.length !== position - 1) continue;

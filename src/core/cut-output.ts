@@ -1,13 +1,13 @@
-/** The answer of a stand-in that was cut when the tool gave it. */
+/** A stand-in's answer that had been truncated when the real tool gave it. */
 import { ToolOutput, type ToolOutputOptions } from "./content.ts";
 import type { ToolResult } from "./result.ts";
 
 /**
- * It need not fit the schema of the whole, and is not cut once more where it is no larger than what is shown here. A `partial` one is
- * checked, as it was then.
+ * Such an output need not match the schema of the complete one, and is not truncated again unless it is larger than the limit here. If its result was
+ * `partial`, it is checked, as it was then.
  */
 export class CutOutput extends ToolOutput {
-  /** Without the handle, by which only the session that was recorded knows the rest. */
+  /** Without the handle, which is valid only in the recorded session. */
   readonly truncation: Truncation;
   readonly isChecked: boolean;
 

@@ -1,22 +1,22 @@
-/** Files that come with their bytes, as `data:` URIs (RFC 2397). */
+/** Files that contain their bytes, as `data:` URIs (RFC 2397). */
 import type { ContentPart } from "./content.ts";
 
 export interface DataUri {
   /** In lower case, without parameters. */
   readonly mediaType: string;
-  /** The base64; undefined where the bytes are written in another way. */
+  /** The base64 data; undefined if the bytes are encoded in another way. */
   readonly base64: string | undefined;
-  /** How many bytes the file has, about as exact as its text says. */
+  /** The size of the file in bytes; approximate if the data is not base64. */
   readonly bytes: number;
 }
 
-/** A type and its parameters are never longer. */
+/** Longer than any media type with its parameters. */
 const MAX_HEAD_LENGTH = 1_000;
 const MAX_TYPE_LENGTH = 100;
 const SCHEME = /^\s*data:/iu;
 const BASE64 = /;\s*base64\s*$/iu;
 
-/** Reads a `data:` URI; undefined for every other. Looks at its head only, however long it is. */
+/** Reads a `data:` URI; undefined for any other URI. Scans only the beginning, however long the URI is. */
 export function readDataUri(uri: string): DataUri | undefined {
   const head = uri.slice(0, MAX_HEAD_LENGTH);
   const scheme = SCHEME.exec(head)?.[0];
@@ -30,14 +30,14 @@ export function readDataUri(uri: string): DataUri | undefined {
   return { mediaType: mediaType === "" ? "text/plain" : mediaType, base64, bytes };
 }
 
-/** A file that holds its own bytes and no text: what a provider may be given as a file. */
+/** Returns the data of a file that contains its own bytes and no text, to be sent to a provider as a file. */
 export function fileData(part: ContentPart): (DataUri & { readonly base64: string }) | undefined {
   if (part.type !== "file" || part.text !== undefined) return undefined;
   const data = readDataUri(part.uri);
   return data?.base64 === undefined ? undefined : { ...data, base64: data.base64 };
 }
 
-/** The base64 of a PDF file; undefined for every other part. */
+/** Returns the base64 of a PDF file; undefined for any other part. */
 export function pdfData(part: ContentPart): string | undefined {
   const data = fileData(part);
   return data?.mediaType === "application/pdf" ? data.base64 : undefined;

@@ -1,4 +1,4 @@
-/** Handlers that another framework wrote: what they answer with is no mistake of this program. */
+/** Marks handlers that another framework wrote: their answers are not mistakes of this program. */
 
 const FOREIGN = new WeakSet<object>();
 

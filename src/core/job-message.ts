@@ -1,14 +1,14 @@
-/** Background jobs in a conversation: that a call has become one, what it asks, and how it ended. */
+/** Messages about background jobs in a conversation: that a call became a job, what the job asks, and how it ended. */
 import type { JobMessage } from "./message.ts";
 import type { JobMode } from "./job-status.ts";
 import { resultText, type OfferedName, type ToolResult } from "./result.ts";
 
-/** The call that a placeholder answers. */
+/** The call that a `pending` result answers. */
 export interface PendingCall {
   readonly callId: string;
   /** The provider's id. */
   readonly id: string | undefined;
-  /** Qualified. */
+  /** The qualified name. */
   readonly name: string;
   /** `elsewhere`: the job belongs to the session that a branch or a snapshot was taken from. */
   readonly mode: JobMode | "elsewhere";
@@ -16,7 +16,7 @@ export interface PendingCall {
 
 const NOTHING: readonly never[] = Object.freeze([]);
 
-/** The answer to a call that continues in the background; the same whenever it is made, so that a history stays as it is. */
+/** Returns the result of a call that continues in the background; always the same one, so that a history does not change. */
 export function pendingResult({ callId, id, name, mode }: PendingCall): ToolResult {
   return Object.freeze({
     callId,
@@ -40,7 +40,7 @@ const LATER: Readonly<Record<PendingCall["mode"], string>> = {
   elsewhere: "It belongs to another session: its end does not come here, and no tool here reaches it.",
 };
 
-/** @param result set for one that has ended */
+/** Creates the message about a job. @param said the question of the job, or its result once it has ended */
 export function jobMessage(job: Pick<PendingCall, "callId" | "name">, said: { readonly question: string } | ToolResult): JobMessage {
   const { callId, name } = job;
   const message = "question" in said ? { question: said.question } : { result: said };
@@ -48,7 +48,10 @@ export function jobMessage(job: Pick<PendingCall, "callId" | "name">, said: { re
   return { ...parts, content: jobText(parts) };
 }
 
-/** As a model reads it. @param offeredName the name that the model was given a tool under. @default its qualified name */
+/**
+ * Returns the text of a message about a job for a model. @param offeredName the name under which the model was given a tool. @default its qualified
+ * name
+ */
 export function jobText(
   { callId, toolName, question, result }: Omit<JobMessage, "content">,
   offeredName: OfferedName = (name) => name,

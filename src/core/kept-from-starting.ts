@@ -2,14 +2,14 @@ import { shareClass } from "./base/shared-class.ts";
 import { ToolError, hintsOf, isToolError, type ErrorInfo } from "./error.ts";
 import type { ToolResult } from "./result.ts";
 
-/** Whether the store could not take the intent of the call: nothing of it has happened, and it may be run when the store can. */
+/** Whether the store could not record the intent of the call: it had no effect, and may run once the store accepts writes. */
 export function wasKeptFromStarting({ error, attempts }: ToolResult): boolean {
   return attempts === 0 && error !== undefined && isOfFullStore(error);
 }
 
 /**
- * Thrown by the handler of a composite tool that does nothing but make calls, where the store has kept the first of them from starting: it counts as not
- * attempted, so that it is run when its batch is sent again.
+ * Thrown by the handler of a composite tool that only makes calls, if the store has kept the first of them from starting: the composite call then
+ * counts as not attempted, so that it runs when its batch is submitted again.
  */
 export class KeptFromStarting extends ToolError {
   static {
@@ -23,17 +23,17 @@ export class KeptFromStarting extends ToolError {
 
 const MARK = Symbol.for("haft.onlyMakesCalls");
 
-/** Marks the handler of a composite tool that does nothing but make calls. One that uses it as a part of its own may do something besides, and is not marked. */
+/** Marks the handler of a composite tool that only makes calls. A handler that uses this one as a part may do other things, and is not marked. */
 export function onlyMakesCalls<Handler extends object>(handler: Handler): Handler {
   return Object.defineProperty(handler, MARK, { value: true });
 }
 
-/** Whether an error of this handler says that nothing at all has happened. */
+/** Whether an error of this handler means that nothing at all happened. */
 export function wasKeptByStore(thrown: unknown, handler: object | undefined): boolean {
   return thrown instanceof KeptFromStarting && handler !== undefined && Object.hasOwn(handler, MARK);
 }
 
-/** The error to throw on where the first call of such a handler was rejected with this one. */
+/** Returns the error to rethrow if the first call of such a handler was rejected with `thrown`. */
 export function keptFromStarting(thrown: unknown): unknown {
   return isToolError(thrown) && isOfFullStore(thrown) ? new KeptFromStarting(thrown.toJSON()) : thrown;
 }

@@ -1,21 +1,24 @@
-/** Packages that are loaded when they are first needed, most of them optional peers: the error where one cannot be. */
+/** Packages that are loaded when first needed, most of them optional peer dependencies, and the error if one cannot be loaded. */
 import { ToolError, describeThrown, type ToolErrorOptions } from "./error.ts";
 import type { ErrorCode } from "./error-codes.ts";
 
 export interface LatePackage {
   readonly name: string;
-  /** The rest of the sentence, with the part that uses it: `the HTTP API needs it`. */
+  /** The rest of the sentence, which says what needs the package: `the HTTP API needs it`. */
   readonly need: string;
   /** @default "unavailable" */
   readonly code?: ErrorCode;
 }
 
-/** How Node, Bun, Deno, Yarn's Plug'n'Play, bundlers and Vite say that a module is not there; the group is what was asked for. */
+/** Matches how Node, Bun, Deno, Yarn's Plug'n'Play, bundlers and Vite say that a module was not found; the group is the requested module. */
 const NOT_FOUND =
   /(?:cannot find (?:package|module)|could not (?:resolve|find package)|no such module|failed to load url|tried to access|import)\s+["'`]?(@?[^"'`\s,]+)/iu;
-/** The module that asked, as Node, Bun and the stack of require() name it. */
+/** Matches the module that made the request, as Node, Bun and the stack of require() name it. */
 const ASKED_BY = /(?: imported from | while importing .{0,500} from |' from '|\nRequire stack:\n- )(.*)/u;
-/** The start of an absolute path, in quotes or not, up to its last `node_modules` or to its file: a folder of this machine is not for the clients of a server. */
+/**
+ * Match the start of an absolute path, quoted or not, up to its last `node_modules` or to its file: clients of a server must not see folders of this
+ * machine.
+ */
 const FOLDERS = [
   /(?<=["'`])(?:file:\/\/|\w:)?[\\/][^"'`]*[\\/]node_modules[\\/]/gu,
   /(?<=^|[\s(])(?:file:\/\/|\w:)?[\\/][^"'`]*[\\/]node_modules[\\/]/gu,
@@ -23,12 +26,12 @@ const FOLDERS = [
   /(?<=^|[\s(])(?:file:\/\/|\w:)?[\\/][^"'`:]*[\\/]/gu,
 ];
 const MAX_REASON_CHARS = 500;
-/** Folders are looked for in so much of a line. */
+/** How much of a line is searched for folders, in characters. */
 const MAX_LINE = 4_000;
 
 /**
- * The error for a package whose import failed. It is not installed only where the import itself was not found: one that is there may be
- * damaged, of a version that does not fit, or lack a package of its own.
+ * Returns the error for a package whose import failed. The package counts as not installed only if the import itself was not found: an installed
+ * package may be damaged, of an incompatible version, or lack a dependency of its own.
  */
 export function cannotLoad({ name, need, code = "unavailable" }: LatePackage, thrown: unknown, options: ToolErrorOptions = {}): ToolError {
   if (isNotInstalled(name, thrown))
@@ -44,13 +47,13 @@ export function cannotLoad({ name, need, code = "unavailable" }: LatePackage, th
   });
 }
 
-/** Whether an import failed because the package itself is not there. @param thrown by the import, or its message */
+/** Whether an import failed because the package itself is not installed. @param thrown the error of the import, or its message */
 export function isNotInstalled(name: string, thrown: unknown): boolean {
   const text = describeThrown(thrown);
   const asked = NOT_FOUND.exec(text)?.[1];
   if (asked !== name && asked?.startsWith(`${name}/`) !== true) return false;
   const askedBy = ASKED_BY.exec(text)?.[1]?.replaceAll("\\", "/");
-  return askedBy?.includes(`/node_modules/${name}/`) !== true; // a package may ask for files of its own by its name
+  return askedBy?.includes(`/node_modules/${name}/`) !== true; // a package may import its own files by its name
 }
 
 function reasonOf(text: string): string {

@@ -1,20 +1,20 @@
-/** Leases on resources that several processes use: the part of a store that keeps their calls apart. */
+/** Leases on resources that several processes use: the part of a store that isolates their calls from each other. */
 
-/** The keys that a call wants to hold, from the first `update` that has the request to the one that gives it back. */
+/** The keys that a call wants to hold, from the first `update` that lists the request to the one that releases it. */
 export interface LeaseRequest {
-  /** Names the request, and no other one. */
+  /** The unique id of the request. */
   readonly ticket: string;
-  /** Shown to those that wait for it. */
+  /** Shown to the calls that wait for it. */
   readonly callId: string;
   readonly reads: readonly string[];
   readonly writes: readonly string[];
   /** As in `LockRequest`. */
   readonly commutative: boolean;
-  /** It goes before those that wait, as in `LockRequest`. */
+  /** Whether it goes before requests that wait, as in `LockRequest`. */
   readonly overtakes: boolean;
-  /** The outermost call around it that holds leases; its own id where there is none. A call waits for those that are made in it. */
+  /** The outermost enclosing call that holds leases; its own id if there is none. A call waits for the calls made inside it. */
   readonly within: string;
-  /** In place of keys: at most `most` requests of this name are granted at a time. */
+  /** A limit in place of keys: at most `most` requests with this name are granted at a time. */
   readonly limit?: { readonly name: string; readonly most: number };
 }
 
@@ -22,22 +22,22 @@ export interface LeaseRequest {
 export type LeaseAnswer =
   | {
       readonly granted: true;
-      /** Greater than that of every lease that was granted before on the same key, something inside it or something around it. */
+      /** Greater than that of every earlier lease on the same key, or on a key inside or around it. */
       readonly fence: number;
     }
   | {
       readonly granted: false;
-      /** The calls in its way, the first in line first. */
+      /** The calls that block it, first in line first. */
       readonly waitsFor: readonly string[];
-      /** A deadlock: it would wait for calls that wait for the call it was made in, and has left the line. */
+      /** Whether it is a deadlock: the request would wait for calls that wait for its enclosing call, and was removed from the line. */
       readonly isCircle: boolean;
     };
 
-/** Leases to give back, and leases to take. */
+/** Leases to release, and leases to take. */
 export interface LeaseUpdate {
-  /** Tickets that are held or wait. Unknown ones are ignored. */
+  /** Tickets that are held or waiting. Unknown ones are ignored. */
   readonly released: readonly string[];
-  /** In their order; those that waited before are named again, and keep their place. */
+  /** Requests in order; those that still wait are listed again, and keep their position. */
   readonly wanted: readonly LeaseRequest[];
 }
 
@@ -46,21 +46,21 @@ export interface StoredLease {
   readonly callId: string;
   readonly reads: readonly string[];
   readonly writes: readonly string[];
-  /** Undefined while it waits. */
+  /** Undefined while the lease is waiting. */
   readonly fence: number | undefined;
-  /** The process that has it, as text. */
+  /** Describes the process that holds the lease, as text. */
   readonly heldBy: string;
 }
 
 /**
  * Read and write leases on hierarchical keys, by the rules of `Locks`, in one line for all processes.
  *
- * A lease is its owner's for as long as the owner is heard of, by the clock of the database: the store renews it, and after a silence of
- * a lease time another process may take its place. Tools that must not be harmed by an owner that comes back late compare fences.
+ * An owner keeps a lease as long as the store renews it, by the clock of the database; after a lease time without renewal another process may take
+ * over. Tools that an owner which comes back late could harm compare fences.
  */
 export interface LeaseStore {
-  /** Gives back and takes, in one transaction. Answers in the order of `wanted`. May be repeated after an error. */
+  /** Releases and takes leases in one transaction. Returns answers in the order of `wanted`. May be repeated after an error. */
   update(update: LeaseUpdate): Promise<readonly LeaseAnswer[]>;
-  /** The leases that are held or waited for, in line. */
+  /** Returns the leases that are held or waited for, in line order. */
   list(): Promise<readonly StoredLease[]>;
 }

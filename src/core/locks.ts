@@ -1,57 +1,58 @@
-/** Lets calls that touch the same resources wait for each other: the seam behind which processes may share their locks. */
+/** The seam for locks, which make calls that use the same resources wait for each other. Processes may share them. */
 
-/** The keys that a call asks for, all at once. */
+/** The keys that a call requests, all at once. */
 export interface LockRequest {
-  /** The call's id, shown to those that wait for it. */
+  /** The call's id, shown to the calls that wait for it. */
   readonly owner: string;
   readonly reads: readonly string[];
   readonly writes: readonly string[];
-  /** Its writes go together with other commutative writes of the same or nested keys, but with no read and no plain write. */
+  /** Whether its writes may run together with other commutative writes of the same or nested keys, but not with reads or plain writes. */
   readonly commutative: boolean;
   /**
-   * It is made inside a call that holds keys here: granted before earlier tickets that still wait, as those may wait for that call. Locks
-   * that do not know it are correct as well; such a call then waits, or is refused, where it need not be. @default false
+   * Whether the call is made inside a call that holds keys here: it is then granted before earlier tickets that still wait, as those may wait for the
+   * outer call. Locks may ignore this field; such a call then waits, or is refused, without need. @default false
    */
   readonly overtakes?: boolean;
-  /** The outermost call around it that holds locks of the same kind. @default its own `owner` */
+  /** The outermost enclosing call that holds locks of the same kind. @default its own `owner` */
   readonly within?: string;
 }
 
-/** A place among those that wait for locks, or hold them. */
+/** A request that waits for locks, or holds them. */
 export interface LockTicket {
-  /** True at once when nothing conflicts and no other process has to be asked; stays false for a ticket released while it waited. */
+  /**
+   * Whether the keys are granted: at once if nothing conflicts and no other process has to be asked. Stays false for a ticket released while it
+   * waited.
+   */
   readonly granted: boolean;
   /**
-   * Resolves when granted and never rejects; after a release while waiting it stays pending. Locks of several processes also resolve it,
-   * with `granted` false, where the wait would never end. While what keeps the locks cannot be
-   * reached, the ticket waits: the call's own deadline ends the wait.
+   * Resolves when granted and never rejects; after a release while waiting it stays pending. Locks shared by several processes also resolve it, with
+   * `granted` false, if the wait would never end. While the lock service is unreachable, the ticket waits: the call's own deadline ends the wait.
    */
   whenGranted(): Promise<void>;
-  /** Owners of conflicting tickets that are before it and known to be in the way, the first in line first. @param most how many. @default 20 */
+  /** Returns the owners of conflicting tickets known to be before this one, first in line first. @param most maximum number of owners. @default 20 */
   waitingFor(most?: number): readonly string[];
-  /** Once granted, the owners that `waitingFor` named first; for locks that answer later than they are asked. */
+  /** Returns, once granted, the owners that `waitingFor` named first; for locks that answer asynchronously. */
   waitedFor?(): readonly string[];
-  /** Once granted, a number greater than that of every earlier grant of the same keys; undefined for locks that count none. */
+  /** Once granted, a number greater than that of every earlier grant of the same keys; undefined for locks without such numbers. */
   readonly fence?: number | undefined;
-  /** Gives the keys back or leaves the line, and grants those that can now go, in their order. Later calls do nothing. */
+  /** Releases the keys or leaves the line, and grants tickets that no longer conflict, in order. Later calls do nothing. */
   release(): void;
 }
 
 /**
  * Read and write locks on hierarchical keys.
  *
- * Reads share; a write of a key excludes every read and write of it, of anything inside it and of anything
- * it is inside of. The keys must not change until the release; a ticket never conflicts with itself.
+ * Reads are shared; a write of a key excludes every read and write of the key, of keys inside it and of keys around it. The keys must not change
+ * until the release; a ticket never conflicts with itself.
  */
 export interface Locks {
   /**
-   * Takes a place in line for all keys at once.
+   * Queues a request for all keys at once.
    *
-   * First come, first served: a ticket waits for every earlier conflicting one, held or waiting, and for
-   * nothing else, so none starves and none deadlocks. Those that overtake are before all others that wait. One without keys is granted
-   * at once.
+   * First come, first served: a ticket waits for every earlier conflicting one, held or waiting, and for nothing else, so there is no starvation and
+   * no deadlock. Tickets that overtake go before all others that wait. A ticket without keys is granted at once.
    */
   request(request: LockRequest): LockTicket;
-  /** Why nothing can be granted now, for locks that are elsewhere. Said of calls whose deadline passes meanwhile. */
+  /** Why nothing can be granted now, for remote locks. Included in the error of calls whose deadline passes meanwhile. */
   readonly unreachable?: string | undefined;
 }

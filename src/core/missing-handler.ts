@@ -1,11 +1,11 @@
-/** Tells tools that are only described from those that something can run. */
+/** Distinguishes tools that are only described from those that can run. */
 import { ToolError } from "./error.ts";
 import type { Tool } from "./tool.ts";
 
-/** Handlers that replace a missing one, and the reason why it is missing. */
+/** The placeholder handlers, with the reason why the real handler is missing. */
 const REASONS = new WeakMap<object, string>();
 
-/** A handler for a tool that has none: each call of it ends `not_executable` with the reason, and simulations know that nothing would run. */
+/** Returns a placeholder handler: each call of it ends with `not_executable` and the reason, and simulations know that nothing would run. */
 export function missingHandler(reason: string): () => never {
   const refuse = (): never => {
     throw new ToolError("not_executable", reason);
@@ -14,7 +14,7 @@ export function missingHandler(reason: string): () => never {
   return refuse;
 }
 
-/** The error that ends each call of a tool without a handler, unless an engine answers it. */
+/** Returns the error that ends each call of a tool without a handler, unless an engine answers it. */
 export function noHandler(tool: Pick<Tool, "name" | "execute">): ToolError {
   const reason = tool.execute === undefined ? undefined : REASONS.get(tool.execute);
   if (reason !== undefined) return new ToolError("not_executable", reason);
@@ -23,7 +23,7 @@ export function noHandler(tool: Pick<Tool, "name" | "execute">): ToolError {
   });
 }
 
-/** Why no handler of the tool can run; undefined when it has one. Whether an engine answers instead is not looked at. */
+/** Returns why the tool has no handler that can run; undefined if it has one. Does not check whether an engine answers instead. */
 export function whyNoHandler({ execute }: Pick<Tool, "execute">): string | undefined {
   return execute === undefined ? "it has no handler" : REASONS.get(execute);
 }

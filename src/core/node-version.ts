@@ -1,11 +1,15 @@
-/** Whether this Node can run Haft, and what it lacks. Imports nothing, so that it can be asked on a Node on which the rest fails. */
+/** Checks whether this Node can run Haft. Imports nothing, so that it works on a Node on which the rest fails to load. */
 
 const LEAST = [22, 13] as const;
 
-/** There some functions of Node exist, and throw. @see https://developers.cloudflare.com/workers/runtime-apis/nodejs/ (November 2026) */
+/**
+ * In Cloudflare Workers some functions of Node exist, but throw. @see https://developers.cloudflare.com/workers/runtime-apis/nodejs/ (November 2026)
+ */
 export const IS_CLOUDFLARE_WORKER = globalThis.navigator?.userAgent === "Cloudflare-Workers";
 
-/** Why this Node cannot run Haft, with what would; undefined for one that can, and for other runtimes. @param versions as `process.versions` */
+/**
+ * Returns why this Node cannot run Haft, and which version can; undefined if it can, and for other runtimes. @param versions as `process.versions`
+ */
 export function tooOld(versions: Readonly<Record<string, string | undefined>>): string | undefined {
   const { node, bun, deno } = versions;
   if (node === undefined || bun !== undefined || deno !== undefined) return undefined;

@@ -1,58 +1,61 @@
-/** Everything the runtime takes from the outside world, so that a test can hold all of it still. */
+/** Everything that the runtime takes from its environment, so that tests can control all of it. */
 
-/** Where time comes from. The system's is used where a runtime is given none. */
+/** A source of time. A runtime without one uses the system's. */
 export interface Clock {
   /** Monotonic milliseconds from an arbitrary origin; may be fractional. For durations, deadlines and waits. */
   now(): number;
   /** Milliseconds since the epoch. For timestamps only. */
   wallTime(): number;
   /**
-   * Milliseconds of processor time that this thread has used at `now`, a time of `now()`; may be a few milliseconds old. It distinguishes
-   * work that takes long from a process that had no processor. Called for each call. @default it is taken for work
+   * Returns the processor time of this thread at `now` (a value of `now()`), in milliseconds; may be a few milliseconds old. It distinguishes work
+   * that takes long from a process that was not scheduled. Called for each call. @default all elapsed time counts as work
    */
   processorTime?(now: number): number;
-  /** Calls `fire` once after at least `delayMs`, any finite length; the returned function cancels it. Does not keep the process alive when `background`. */
+  /**
+   * Calls `fire` once after at least `delayMs`, of any finite length; the returned function cancels it. With `background`, does not keep the process
+   * alive.
+   */
   timer(fire: () => void, delayMs: number, options?: { readonly background?: boolean }): () => void;
-  /** As `timer`, for an object that expires once `now()` has come to `at`: it costs no function. @default `timer` is called */
+  /** Like `timer`, for an object that expires when `now()` reaches `at`, without allocating a function. @default `timer` is used */
   expiry?(target: Expiring, at: number): Timer;
-  /** Keeps the process alive until `release` has been called as often: called while a caller waits for a result. @default the process may end */
+  /** Keeps the process alive until `release` has been called as often; called while a caller waits for a result. @default the process may end */
   hold?(): void;
   release?(): void;
 }
 
-/** An object that has a deadline. */
+/** An object with a deadline. */
 export interface Expiring {
-  /** Called once when its deadline has come. */
+  /** Called once, when the deadline is reached. */
   expire(): void;
 }
 
-/** A timer that was set. */
+/** A timer that can be cancelled. */
 export interface Timer {
   cancel(): void;
 }
 
-/** Where randomness comes from. */
+/** A source of randomness. */
 export interface Random {
-  /** A number in [0, 1). */
+  /** Returns a number in [0, 1). */
   next(): number;
 }
 
-/** Where ids come from. */
+/** A source of ids. */
 export interface Ids {
-  /** A new id, unique in the process and unguessable across processes, beginning with `prefix` and `_`. */
+  /** Returns a new id that begins with `prefix` and `_`, unique in the process and unguessable from other processes. */
   next(prefix: string): string;
 }
 
-/** Where messages for the operator go. */
+/** A log for the operator. */
 export interface Log {
   debug(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
 }
 
-/** The fields of a log message besides its text. */
+/** Structured fields of a log message. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** The outside dependencies of a runtime: time, randomness, ids and a log. Those that `RuntimeOptions.ports` leaves out are the system's. */
+/** What a runtime needs from its environment: time, randomness, ids and a log. Ports that `RuntimeOptions.ports` leaves out are the system's. */
 export interface Ports {
   readonly clock: Clock;
   readonly random: Random;

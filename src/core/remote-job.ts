@@ -1,16 +1,16 @@
 import { shareClass } from "./base/shared-class.ts";
 
-/** A call that outlives its first answer, as an engine hands it over. */
+/** Work that continues after the engine's first answer, as the engine hands it over. */
 export interface RemoteJobWork {
-  /** The engine's own name for it, such as the task id of a server. */
+  /** The engine's own id for the work, such as the task id of a server. */
   readonly id: string;
-  /** The answer of the call in the end: an output, or a `ToolOutput`. Rejects as `Engine.call` throws. */
+  /** The final answer of the call: an output, or a `ToolOutput`. Rejects as `Engine.call` throws. */
   readonly result: Promise<unknown>;
-  /** Asks for its end; `result` may settle either way. Called at most once. Rejecting changes nothing. */
+  /** Asks to cancel the work; `result` may still settle either way. Called at most once. Rejecting has no effect. */
   cancel?(): Promise<void>;
 }
 
-/** The value that `Engine.call` returns instead of an output when the work continues elsewhere. The runtime waits for it as for any attempt. */
+/** Returned by `Engine.call` instead of an output if the work continues remotely. The runtime waits for it as for any attempt. */
 export class RemoteJob {
   static {
     shareClass(this, "RemoteJob");
@@ -26,12 +26,12 @@ export class RemoteJob {
     this.#cancel = work.cancel === undefined ? undefined : () => work.cancel?.() ?? Promise.resolve();
   }
 
-  /** Asks for its end. Never rejects. */
+  /** Asks to cancel the work. Never rejects. */
   async cancel(): Promise<void> {
     try {
       await this.#cancel?.();
     } catch {
-      // The caller has gone; the result, late, says what became of it.
+      // The caller has gone; the late result will show what happened.
     }
   }
 }

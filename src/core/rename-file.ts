@@ -1,4 +1,4 @@
-/** Gives a file the name of another that may be open elsewhere. */
+/** Renames a file to replace another that may be open elsewhere. */
 import { rename } from "node:fs/promises";
 import { systemCode } from "./base/system-code.ts";
 import type { Clock } from "./ports.ts";
@@ -9,17 +9,17 @@ const MAX_TRIES = 50;
 const IN_USE: ReadonlySet<string> = new Set(["EPERM", "EACCES", "EBUSY"]);
 
 export interface RenameFileOptions {
-  /** @default that of this process */
+  /** @default the platform of this process */
   readonly platform?: string;
-  /** @default as the file system does */
+  /** Renames the file. @default rename of the file system */
   readonly move?: () => void | Promise<void>;
-  /** @default that of the system: another program does not go by a virtual clock */
+  /** @default the system's clock, because other programs do not follow a virtual clock */
   readonly clock?: Clock;
 }
 
 /**
- * Renames a file. Windows does not replace a file that any program has open, and virus scanners, searches and readers open each file for a
- * moment: there it is tried for a second before the error is thrown.
+ * Renames a file. Windows does not replace a file that any program has open, and virus scanners, indexers and readers open every file for a moment:
+ * on Windows it retries for a second before it throws.
  */
 export async function renameFile(from: string, to: string, options: RenameFileOptions = {}): Promise<void> {
   const { platform = process.platform, move = () => rename(from, to), clock = systemPorts.clock } = options;

@@ -1,15 +1,16 @@
 /** Reads how long a service asks its clients to wait. */
 
-/** The longest wait that is honoured. */
+/** Maximum wait that is respected, in milliseconds. */
 const MAX_WAIT_MS = 86_400_000;
 const DECIMAL = /^\d{1,12}(?:\.\d{1,12})?$/u;
 
 /**
- * Milliseconds from now, at most a day; undefined for what makes no sense. `retry-after-ms` goes before `retry-after`.
+ * Returns how long to wait from now in milliseconds, at most a day; undefined for an invalid value. `retry-after-ms` has precedence over
+ * `retry-after`.
  *
- * @param headerOf the value of a header by its lower-case name
- * @param now wall-clock milliseconds, for a date in an answer that does not say what time it is there. Left out, such a date is ignored
- * @see https://www.rfc-editor.org/rfc/rfc9110#name-retry-after: seconds, or a date, which is compared to the Date of the answer
+ * @param headerOf returns the value of a header by its lower-case name
+ * @param now wall-clock milliseconds, for a date in a response without a Date header. Left out, such a date is ignored
+ * @see https://www.rfc-editor.org/rfc/rfc9110#name-retry-after: seconds, or a date, which is compared to the Date of the response
  */
 export function readRetryAfter(headerOf: (name: string) => string | null | undefined, now: number = Number.NaN): number | undefined {
   const ms = headerOf("retry-after-ms")?.trim() ?? "";

@@ -1,9 +1,9 @@
-/** How a tool fails that says so in its answer. */
+/** The failure of a tool that reports it in its answer. */
 import { shareClass } from "./base/shared-class.ts";
 import { ToolError, type ToolErrorOptions } from "./error.ts";
 import type { JsonValue } from "./base/json.ts";
 
-/** A failure that a tool returned in place of throwing it: the whole answer is kept with the error, and is what the model reads. */
+/** A failure that a tool returned instead of throwing it: the complete answer is kept with the error, and is what the model reads. */
 export class ReturnedFailure extends ToolError {
   static {
     shareClass(this, "ReturnedFailure");

@@ -1,9 +1,9 @@
-/** Which entries of a conversation are one message of the model. */
+/** Groups the entries of a conversation by the message of the model that they belong to. */
 import type { CallMessage, JobMessage, ModelMessage, SessionMessage } from "./message.ts";
 
 type Spoken = SessionMessage & { readonly at: number };
 
-/** One message of the model: what it said, if anything, and the calls it made; or a message of a person or a program. */
+/** One message of the model: its text, if any, and its calls; or a message of a person or a program. */
 export type ConversationRound =
   | { readonly by: "assistant"; readonly said: Spoken | undefined; readonly calls: readonly CallMessage[] }
   | { readonly by: Exclude<Spoken["role"], "assistant">; readonly said: Spoken }
@@ -16,10 +16,10 @@ interface OpenRound {
 }
 
 /**
- * Puts calls to the message of the model that made them, in their order.
+ * Assigns calls to the model message that made them, in order.
  *
- * Calls belong to one message when nothing but results of earlier messages' calls is between them and their turn is the same; what the
- * assistant said right before them belongs to it too. A second call of the same id is left out. Results are for the caller to find.
+ * Calls belong to one message if nothing but results of earlier messages' calls is between them and their turn is the same; the assistant's text
+ * directly before them belongs to it too. A second call with the same id is dropped. Results are not included.
  */
 export function groupRounds(messages: readonly ModelMessage[]): readonly ConversationRound[] {
   const groups = new RoundGroups();
@@ -27,7 +27,7 @@ export function groupRounds(messages: readonly ModelMessage[]): readonly Convers
   return groups.rounds;
 }
 
-/** As `groupRounds`, for a conversation that grows: only the last round may still change. */
+/** Like `groupRounds`, for a conversation that grows: only the last round may still change. */
 export class RoundGroups {
   readonly rounds: ConversationRound[] = [];
   readonly #makers = new Map<string, OpenRound>();

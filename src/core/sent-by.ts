@@ -1,4 +1,4 @@
-/** The principal that something is sent by, such as a message or the input of a job. */
+/** The principal that sends something, such as a message or the input of a job. */
 import { typeInWords } from "./base/wording.ts";
 import { ToolError } from "./error.ts";
 import { checkKnownKeys } from "./known-keys.ts";
@@ -6,18 +6,18 @@ import { MAX_ID_LENGTH } from "./recording/read-event.ts";
 
 /** The sender of a message or an input. */
 export interface SentBy {
-  /** The id of the principal that sends it, as an authenticator gave it: kept in the event, for filters and the audit. */
+  /** The id of the principal, as an authenticator determined it; stored in the event, for filters and the audit. */
   readonly principal?: string;
 }
 
-/** @throws ToolError `invalid_argument` */
+/** Checks the options of a sender. @throws ToolError `invalid_argument` */
 export function checkSentBy(options: SentBy, where: string): void {
   checkKnownKeys(options, { principal: true }, where);
   const wrong = wrongPrincipal(options.principal, where);
   if (wrong !== undefined) throw wrong;
 }
 
-/** Why this is no id of a principal; undefined for one that is, and where none is given. */
+/** Returns the error for an invalid principal id; undefined if it is valid or not set. */
 export function wrongPrincipal(principal: unknown, where: string): ToolError | undefined {
   if (principal === undefined || (typeof principal === "string" && principal !== "" && principal.length <= MAX_ID_LENGTH)) return undefined;
   const given = typeof principal === "string" ? `one of ${principal.length}` : typeInWords(principal);

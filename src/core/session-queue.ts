@@ -1,41 +1,41 @@
-/** The seam by which sessions whose jobs no process runs reach one that does. */
+/** The seam that assigns sessions whose jobs no process runs to a process that runs them. */
 
 /**
  * Distributes sessions among the processes of a store.
  *
- * It only decides which process resumes a session: `Store.claim` decides which one may write it. So a session that is taken twice, or offered
- * without need, does no harm.
+ * The queue only decides which process resumes a session; `Store.claim` decides which one may write it. So taking a session twice, or offering it
+ * without need, is harmless.
  */
 export interface SessionQueue {
   /**
-   * Connects, and makes its tables where it may.
+   * Connects, and creates its tables if it has the right to.
    *
-   * @throws ToolError `store_failed` where a package or a right is missing; `corrupt_record` for tables of another version. By rejecting
+   * @throws ToolError `store_failed` if a package or a right is missing; `corrupt_record` for tables of another version, as a rejection
    */
   open(): Promise<void>;
   /**
-   * Offers sessions. Those that wait, or that a process has taken and not returned, are not offered twice. Resolves to how many were neither, of
-   * all that were offered at the same time.
+   * Offers sessions. Sessions that are queued, or that a process has taken and not returned, are not queued twice. Resolves to how many were newly
+   * queued, of all that were offered at the same time.
    */
   offer(sessionIds: readonly string[]): Promise<number>;
   /**
-   * Takes sessions that are offered, so many at a time, until `stop`. One whose work rejects is taken again, by any process, after a wait that
-   * grows to a minute; one whose process ends in the middle, after ten seconds.
+   * Takes offered sessions, several at a time, until `stop`. A session whose `work` rejects is taken again, by any process, after a wait that grows
+   * to a minute; a session whose process dies meanwhile, after ten seconds.
    */
   take(work: (sessionId: string) => Promise<void>, options: TakeSessionsOptions): Promise<TakenSessions>;
   close(): Promise<void>;
 }
 
-/** How sessions are taken. */
+/** Options for taking sessions. */
 export interface TakeSessionsOptions {
-  /** Most at a time. Integer ≥ 1. */
+  /** Maximum number of sessions at a time. Integer ≥ 1. */
   readonly concurrency: number;
-  /** Called with what keeps sessions from being taken, such as a connection that was lost. It is tried again. */
+  /** Called with errors that prevent taking sessions, such as a lost connection. Taking is retried. */
   readonly onError: (error: unknown) => void;
 }
 
-/** The taking of sessions by one process. */
+/** A process's subscription to offered sessions. */
 export interface TakenSessions {
-  /** Takes no more. Resolves when all that were taken are returned. Idempotent. */
+  /** Stops taking sessions. Resolves when all taken sessions are returned. Idempotent. */
   stop(): Promise<void>;
 }

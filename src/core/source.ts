@@ -1,23 +1,23 @@
-/** Where toolsets come from, again and again: a file of tools, a folder of descriptors, a list that a program generates. */
+/** Where toolsets come from, repeatedly: a file of tools, a folder of descriptors, a list that a program generates. */
 import type { Log } from "./ports.ts";
 import type { Toolset } from "./toolset.ts";
 
-/** Where tools are found; it may tell when they change. */
+/** A source of toolsets; it may report changes. */
 export interface ToolSource {
   /** The name in reports and messages, such as that of a toolset or the path of a file. */
   readonly name: string;
   /**
-   * Reads everything again and returns whole toolsets, in order. Called when the runtime opens and at each refresh.
+   * Reads everything again and returns complete toolsets, in order. Called when the runtime opens and at each refresh.
    *
-   * An engine must be the same object each time, or it is closed and another opened. Toolsets of one name, of this source or of
-   * several, become one when they have the same engine. Rejects when nothing can be used; the signal aborts when it takes too long.
+   * An engine must be the same object each time; otherwise it is closed and the new one opened. Toolsets with the same name, of this source or of
+   * several, are merged if they have the same engine. Rejects if nothing can be used; the signal aborts when loading takes too long.
    */
   load(context: SourceContext): Promise<readonly Toolset[]>;
-  /** Calls `changed` whenever `load` may give something else; the returned function ends that. Must not keep the process alive. */
+  /** Calls `changed` whenever `load` may return something else; the returned function stops that. Must not keep the process alive. */
   watch?(changed: () => void): () => void;
 }
 
-/** The context that a source is opened with. */
+/** The context for loading a source. */
 export interface SourceContext {
   readonly signal: AbortSignal;
   readonly log: Log;

@@ -1,4 +1,4 @@
-/** The errors of a stand-in for a tool, where its answer is an error. */
+/** An error that a stand-in answers with in place of a tool. */
 import { shareClass } from "./base/shared-class.ts";
 import type { JsonValue } from "./base/json.ts";
 import { withoutHandle, type Truncation } from "./cut-output.ts";
@@ -6,14 +6,14 @@ import type { ToolError, ToolErrorOptions } from "./error.ts";
 import type { Fidelity } from "./fidelity.ts";
 import { ReturnedFailure } from "./returned-failure.ts";
 
-/** Sets the fidelity of the error, as `ToolOutput.fidelity` does of an output; any other error has the fidelity of its origin. */
+/** An error with a fidelity, like `ToolOutput.fidelity` of an output; any other error has the fidelity of its origin. */
 export class StandInError extends ReturnedFailure {
   static {
     shareClass(this, "StandInError");
   }
 
   readonly fidelity: Fidelity;
-  /** Set where its answer is what was left of one that was cut, as `CutOutput.truncation`. */
+  /** Set if the answer is the remaining part of one that was truncated, as in `CutOutput.truncation`. */
   readonly truncation: Truncation | undefined;
 
   constructor(

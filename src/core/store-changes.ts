@@ -1,33 +1,32 @@
-/** The hints with which the processes of a store tell each other that something was written. */
+/** Hints with which the processes of a store notify each other of writes. */
 
-/** A part of a store that processes wait for each other in. */
 export type ChangedPart = (typeof CHANGED_PARTS)[number];
 
-/** The parts of a store that processes wait for each other in. */
+/** The parts of a store for whose changes processes wait. */
 export const CHANGED_PARTS = ["events", "approvals", "jobs", "queue", "channels"] as const;
 
 /** A hint that another process may have written something. */
 export interface StoreChange {
   readonly parts: readonly ChangedPart[];
-  /** The sessions whose logs have moved; undefined: it may be any. */
+  /** The sessions whose logs changed; undefined: possibly any. */
   readonly sessionIds: readonly string[] | undefined;
-  /** Of the part `channels`, the names of those that have moved; undefined: it may be any. */
+  /** For the part `channels`, the names of the changed channels; undefined: possibly any. */
   readonly channels?: readonly string[] | undefined;
 }
 
 /** A listener of changes. */
 export interface StoreFollower {
-  /** Whether hints arrive at once now. A reader looks less often meanwhile; not never, because a hint may be lost. */
+  /** Whether hints arrive immediately at present. Readers then poll less often, but still poll, because a hint may be lost. */
   readonly isLive: boolean;
   stop(): void;
 }
 
-/** That of a store whose processes do not tell each other. */
+/** The follower for a store whose processes do not notify each other. */
 export const NOT_FOLLOWED: StoreFollower = Object.freeze({ isLive: false, stop() {} });
 
-/** Sends hints about what was written to other processes of the same store, and receives theirs. */
+/** Sends hints about writes to other processes of the same store, and receives theirs. */
 export interface StoreNotifier {
-  /** To be called when it is durable. */
+  /** Called when the write is durable. */
   note(change: StoreChange): void;
   follow(listener: (change: StoreChange) => void): StoreFollower;
   close(): Promise<void>;

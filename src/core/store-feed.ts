@@ -1,38 +1,38 @@
 /** The order in which the events of all sessions of a store became durable. */
 
-/** Reads that order. What an entry names is read by `Store.read`. */
+/** Reads that order. `Store.read` reads the events that the entries refer to. */
 export interface StoreFeed {
-  /** The mark of the event that became durable last. */
+  /** Returns the mark of the event that became durable last. */
   latest(): Promise<string>;
   /**
-   * Returns the events that became durable after a mark, in order; within a session, in the order of its positions. Each event of a log is
-   * named once: a branch shares those of its parent, and names its own only.
+   * Returns the events that became durable after a mark, in order; within a session, in the order of their positions. Each event is listed once: a
+   * branch shares the events of its parent, and lists only its own.
    *
-   * @throws ToolError `gone` for a mark that this store never gave; `invalid_argument` for what is no mark
+   * @throws ToolError `gone` for a mark that this store never returned; `invalid_argument` for an invalid mark
    */
   read(options: ReadFeedOptions): Promise<FeedPage>;
 }
 
-/** Which part of a feed is read. */
+/** Which part of a feed to read. */
 export interface ReadFeedOptions {
-  /** A mark of this store; `0` = from the first event on. */
+  /** A mark returned by this store; `0`: from the first event. */
   readonly after: string;
-  /** Most entries. Integer ≥ 1. @default 1_000 */
+  /** Maximum number of entries. Integer ≥ 1. @default 1_000 */
   readonly limit?: number;
 }
 
-/** A part of a feed. */
+/** A page of a feed. */
 export interface FeedPage {
   readonly entries: readonly FeedEntry[];
-  /** Whether there may be more. */
+  /** Whether there may be more entries. */
   readonly isFull: boolean;
 }
 
 /** An event of a session that became durable. */
 export interface FeedEntry {
   readonly sessionId: string;
-  /** Its place in the session's log; counts from 1. */
+  /** The event's position in the session's log; starts at 1. */
   readonly position: number;
-  /** Where to read on. At most 100 characters of A–Z, a–z, 0–9, `-` and `_`. */
+  /** The mark to continue reading from. At most 100 characters of A–Z, a–z, 0–9, `-` and `_`. */
   readonly mark: string;
 }

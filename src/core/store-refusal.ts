@@ -1,15 +1,15 @@
-/** Failures of a store that a caller need not try again, and that an operator ends. */
+/** Store failures that a retry does not fix, but an operator can. */
 import { shareClass } from "./base/shared-class.ts";
 import { ToolError } from "./error.ts";
 
-/** The server of the store refuses a login, a certificate or a right: it may take the next one after a setting or a password was changed. */
+/** The store's server refuses the login, the certificate or a right: a later attempt may succeed once a setting or a password was changed. */
 export class StoreRefusal extends ToolError {
   static {
     shareClass(this, "StoreRefusal");
   }
 }
 
-/** Whether the store may serve later after this failure, so that work that was accepted can wait; false such as for one that is closed. */
+/** Whether the store may work again later, so that accepted work can wait; false, for example, for a closed store. */
 export function mayServeLater(error: ToolError): boolean {
   return error.retryable || error instanceof StoreRefusal;
 }

@@ -1,12 +1,12 @@
-/** A log that whatever gives cause for warnings without end, such as a server, does not fill. */
+/** A log with a rate limit, for sources that can produce warnings without end, such as a server. */
 import type { Clock, Log } from "./ports.ts";
 import { plural } from "./base/wording.ts";
 
-/** So many warnings a minute say all there is to say. */
+/** Maximum number of warnings a minute. */
 const MAX_WARNINGS = 20;
 const MINUTE_MS = 60_000;
 
-/** A log that takes at most 20 warnings a minute; what it withheld is counted in the first warning after that. */
+/** Returns a log that passes on at most 20 warnings a minute; the first warning after that minute is preceded by the number withheld. */
 export function throttledLog(log: Log, clock: Clock): Log {
   let startedAt = -Infinity;
   let count = 0;

@@ -1,10 +1,10 @@
-/** The token counts that a provider reported, in any form. */
+/** Validates the token counts that a provider reports. */
 import type { TokenUsage } from "./model.ts";
 import type { Mutable } from "./base/mutable.ts";
 
 const PARTS = ["inputTokens", "outputTokens", "cachedInputTokens", "cacheWriteTokens", "reasoningTokens"] as const;
 
-/** Returns those that are counts, as whole numbers; both totals are there. Budgets add them up and logs keep them, so nothing else may pass. */
+/** Returns the valid counts, as integers; both totals are always set. Budgets add these up and logs store them, so invalid values are dropped. */
 export function readUsage(told: Partial<TokenUsage> | undefined): TokenUsage {
   const usage: Mutable<TokenUsage> = { inputTokens: 0, outputTokens: 0 };
   for (const part of PARTS) {

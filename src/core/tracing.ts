@@ -1,64 +1,64 @@
-/** The seam by which what a runtime does becomes part of traces; `haft/telemetry` is behind it. */
+/** The seam for traces of what a runtime does; implemented by `haft/telemetry`. */
 import type { ToolError } from "./error.ts";
 import type { SessionMessage } from "./message.ts";
 import type { Clock } from "./ports.ts";
 import type { Model, ModelReply, ModelRequest, TokenUsage } from "./model.ts";
 import type { TraceHeaders } from "./trace-headers.ts";
 
-/** Makes traces. Called only while one is set with `runtime.trace`. */
+/** Creates traces. Called only while set with `runtime.trace`. */
 export interface Tracing {
-  /** Runs `work` as part of the trace that a request names. @param read returns a field of the request, by its name in lower case */
+  /** Runs `work` in the trace that a request continues. @param read returns a header of the request, by its name in lower case */
   continueTrace<T>(read: (name: string) => string | undefined, work: () => T): T;
-  /** Runs an attempt of a call, so that what its handler begins belongs to the call. */
+  /** Runs an attempt of a call, so that spans of its handler belong to the call. */
   withinCall<T>(callId: string, work: () => T): T;
-  /** Ends what is traced of a call that continues in another process. */
+  /** Ends the spans of a call that continues in another process. */
   leaveCall?(callId: string): void;
-  /** The fields that continue the trace in a request that a call makes, without a call what runs now; undefined outside of a trace. */
+  /** Returns the headers that continue the trace in a request that a call makes, or without a call id the current span; undefined outside a trace. */
   headersOf(callId?: string): TraceHeaders | undefined;
   beginRun(run: TracedRun): TracedWork<TracedRunEnd>;
   beginRequest(request: TracedRequest): TracedRequestWork;
 }
 
-/** Work that has begun and is ended once. */
+/** A span that has begun and is ended once. */
 export interface TracedWork<End> {
-  /** Runs a part of it: what that begins belongs to it. */
+  /** Runs a part of the work: spans that it begins are children of this one. */
   within<T>(work: () => T): T;
   end(end: End): void;
 }
 
-/** A request to a model that has begun. */
+/** A model request that has begun. */
 export interface TracedRequestWork extends TracedWork<TracedRequestEnd> {
-  /** Called once, when the model has said the first of its message. */
+  /** Called once, at the first event of the model's message. */
   begun?(): void;
-  /** Called for each later event of the message, but its end, and where the message begins again. */
+  /** Called for each later event of the message, except its end and events after which it starts again. */
   continued?(): void;
-  /** Called for the first event after the model took back what it had said, as where it was asked again. */
+  /** Called for the first event after the model voided its message, for example because it was asked again. */
   begunAgain?(): void;
 }
 
-/** A run of a loop, as it begins. */
+/** A run of a loop, at its beginning. */
 export interface TracedRun {
   readonly clock: Clock;
   readonly sessionId: string;
   readonly agentName: string | undefined;
   /** The model, or its name. */
   readonly model: Model | string;
-  /** The message that it was begun with; left out where it only continues. */
+  /** The message that the run starts with; left out if the run only continues. */
   readonly input?: SessionMessage | undefined;
-  /** The spans in which the messages were sent that wait for it, each as the header `traceparent` has it. */
+  /** The spans in which the pending messages of the run were sent, each as a `traceparent` header. */
   readonly sentIn?: readonly string[];
 }
 
-/** The end of a run: how it stopped, or why it could not. */
+/** The end of a run: why it stopped, or the error. */
 export interface TracedRunEnd {
   readonly reason?: string;
   readonly usage?: TokenUsage;
-  /** The last text of its model. */
+  /** The last text of the run's model. */
   readonly text?: string;
   readonly error?: ToolError | undefined;
 }
 
-/** A request to a model, as it is sent. */
+/** A model request, as it is sent. */
 export interface TracedRequest {
   readonly clock: Clock;
   readonly sessionId: string;
@@ -66,5 +66,5 @@ export interface TracedRequest {
   readonly request: ModelRequest;
 }
 
-/** The end of a request: the reply, or why there is none. */
+/** The end of a model request: the reply, or the error. */
 export type TracedRequestEnd = { readonly reply: ModelReply } | { readonly error: ToolError };

@@ -1,52 +1,52 @@
-/** The seam behind which webhooks wait until they are delivered: kept with what they report, so that none is lost with its process. */
+/** The seam that stores webhooks until they are delivered, together with the events they report, so that none is lost when its process dies. */
 
 /** The events that webhooks report. */
 export const WEBHOOK_TYPES = Object.freeze(["approval.asked", "job.ended"] as const);
 /** The name of an event that webhooks report. */
 export type WebhookType = (typeof WEBHOOK_TYPES)[number];
 
-/** A receiver of webhooks, as a store knows it. */
+/** A webhook receiver, as a store keeps it. */
 export interface WebhookEndpoint {
   readonly id: string;
   readonly types: readonly WebhookType[];
 }
 
-/** A message that is to be sent to one endpoint. Plain JSON. */
+/** A message to be sent to one endpoint. Plain JSON. */
 export interface WebhookDelivery {
   readonly endpoint: string;
-  /** The same each time that it is sent. */
+  /** The same for every attempt to send the message. */
   readonly messageId: string;
   /** The body, as JSON text. */
   readonly payload: string;
-  /** How often it was tried. */
+  /** How many times sending was attempted. */
   readonly attempts: number;
 }
 
-/** The key of a delivery. */
+/** Identifies a delivery. */
 export type DeliveryKey = Pick<WebhookDelivery, "endpoint" | "messageId">;
 
-/** Which messages a sender takes. A store with a clock of its own goes by that: from `now` to `until` is only how long they are the sender's. */
+/** Which messages a sender claims. A store with its own clock uses only the duration from `now` to `until`. */
 export interface WebhookClaim {
   readonly now: number;
   readonly until: number;
   readonly limit: number;
-  /** Those for this endpoint only. @default all */
+  /** Only messages for this endpoint. @default all */
   readonly endpoint?: string;
 }
 
 /**
- * Keeps webhooks until they are delivered.
+ * Stores webhooks until they are delivered.
  *
- * A message is written for each endpoint in the transaction of its event: with an approval that is put, and with the end of a job. It is due at
+ * A message is written for each endpoint in the transaction of its event: when an approval question is stored, and when a job ends. It is due at
  * once, whatever the time of the event says.
  */
 export interface WebhookStore {
-  /** Sets the endpoints that messages are kept for from now on; messages to others that wait are dropped. */
+  /** Sets the endpoints for which messages are stored from now on; waiting messages for other endpoints are dropped. */
   setEndpoints(endpoints: readonly WebhookEndpoint[]): Promise<void>;
-  /** The messages that are due, the oldest first; none of them is due again before `until`. */
+  /** Returns messages that are due, oldest first; none of them is due again before `until`. */
   claim(request: WebhookClaim): Promise<readonly WebhookDelivery[]>;
-  /** A try has failed: the message is due again at `dueAt`. With a clock of its own, a store takes from `now` to `dueAt` for how long it waits. */
+  /** Records a failed attempt: the message is due again at `dueAt`. A store with its own clock uses only the duration from `now` to `dueAt`. */
   retry(request: DeliveryKey & { readonly now: number; readonly dueAt: number }): Promise<void>;
-  /** It was delivered, or is given up. */
+  /** Removes a message that was delivered or given up. */
   remove(key: DeliveryKey): Promise<void>;
 }
