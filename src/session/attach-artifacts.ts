@@ -1,4 +1,4 @@
-/** Gives a model the files that its conversation only refers to. */
+/** Adds the files that a conversation only refers to, for a model. */
 import { checkArgument, hasMethods } from "../core/check-argument.ts";
 import { artifactId, type Artifact, type ArtifactStore } from "../core/artifact.ts";
 import type { ContentPart } from "../core/content.ts";
@@ -10,15 +10,15 @@ import { MAX_MEDIA_BYTES } from "../policy/results/shown-media.ts";
 
 const SHOWN = /^(?:image\/|audio\/|application\/pdf$)/u;
 
-/** A message, and itself with its files; so that a round costs what is new in it. */
+/** The copy of each message with its files, so that a round only pays for new messages. */
 const ATTACHED = new WeakMap<ModelMessage, ModelMessage>();
 
 /**
- * The messages with the images, sounds and PDF files that they have as artifacts, each behind its name and address, images up to 3.5 MB and others up to 4.5 MB; for a program that asks a
- * model itself. Other artifacts, and those that the store does not have, stay addresses. A message without artifacts stays the same
- * object, and one that was attached before is given again.
+ * Returns the messages with the images, audio and PDF files that they contain as artifacts: each file directly after its name and address, images up
+ * to 3.5 MB and others up to 4.5 MB. For a program that calls a model itself. Other artifacts, and those that the store does not have, stay
+ * addresses. A message without artifacts stays the same object, and a message attached before is reused.
  *
- * @throws what the store rejects with. By rejecting
+ * @throws what the store rejects with, as a rejection
  */
 export async function attachArtifacts(messages: readonly ModelMessage[], artifacts: ArtifactStore): Promise<readonly ModelMessage[]> {
   checkArgument(Array.isArray(messages), "attachArtifacts(messages, artifacts)", "an array of messages", messages);
@@ -37,9 +37,9 @@ export async function attachArtifacts(messages: readonly ModelMessage[], artifac
 }
 
 /**
- * The parts of one answer with the files that `attachArtifacts` would put into its message; the same array where there are none.
+ * Returns the parts of one answer with the files that `attachArtifacts` would add to its message; the same array if there are none.
  *
- * @param isMeant the parts whose files are given. @default all
+ * @param isMeant selects the parts whose files are added. @default all
  */
 export async function attachContent(
   content: readonly ContentPart[],
@@ -88,7 +88,7 @@ function idsOf(message: ModelMessage): ReadonlySet<string> {
   return ids;
 }
 
-/** The id of an artifact that a model can be shown. */
+/** Returns the id of an artifact that a model can be shown. */
 function shownId(part: ContentPart): string | undefined {
   if (part.type !== "file" || part.text !== undefined) return undefined;
   const { mediaType = "", bytes = 0 } = part;
@@ -108,7 +108,10 @@ function withFiles(message: ModelMessage, found: ReadonlyMap<string, Artifact>):
   return { ...rest, content: typeof content === "string" ? content : parts(content), ...(own === undefined ? {} : { native: own }) };
 }
 
-/** Undefined where a file of it is gone: a provider refuses its own message with a mark in place of an image; without that form it takes it. */
+/**
+ * Restores the files in a provider's form of a message. Undefined if a file no longer exists: a provider rejects its own message with a placeholder
+ * in place of an image, but accepts the message without that form.
+ */
 function restored(native: NativeMessage, found: ReadonlyMap<string, Artifact>): NativeMessage | undefined {
   let isWhole = true;
   const dataOf = (id: string): string | undefined => {
@@ -120,7 +123,7 @@ function restored(native: NativeMessage, found: ReadonlyMap<string, Artifact>): 
   return isWhole ? { ...native, blocks } : undefined;
 }
 
-/** The messages where no artifact can be read: those in a provider's form that had files are without that form. */
+/** Returns the messages for a store whose artifacts cannot be read: provider forms that contained files are removed. */
 export function withoutArtifacts(messages: readonly ModelMessage[]): readonly ModelMessage[] {
   return messages.map((message) => ATTACHED.get(message) ?? (idsOf(message).size === 0 ? message : withFiles(message, new Map())));
 }
@@ -133,7 +136,7 @@ function withFile(part: ContentPart, found: ReadonlyMap<string, Artifact>): read
   const mediaType = said.startsWith("image/") ? (imageType(data) ?? said) : said;
   if (isImage(mediaType, data)) return [part, { type: "image", mediaType, data }];
   if (mediaType.startsWith("audio/")) return data === "" ? [part] : [part, { type: "audio", mediaType, data }];
-  if (!isPdf(mediaType, data)) return [part]; // one that is damaged has every later request refused
+  if (!isPdf(mediaType, data)) return [part]; // providers reject every later request with a damaged PDF
   const { uri: _uri, bytes: _bytes, ...named } = part;
   return [part, { ...named, uri: `data:${mediaType};base64,${data}` }];
 }

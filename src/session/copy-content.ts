@@ -1,12 +1,12 @@
-/** Copies content parts into frozen JSON, each checked to be what its type says. */
+/** Copies content parts to frozen JSON, and checks each of them against its type. */
 import type { ContentPart } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
 import { copyJson, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 
-/** Room for images and documents, which are base64: a file of 20 MB has 27 million characters. */
+/** Leaves room for images and documents in base64: a file of 20 MB has 27 million characters. */
 const CONTENT_LIMITS = { maxChars: 64 * 1024 * 1024 } as const;
 
-/** The text that each type of part cannot do without, and the text it may have. */
+/** The string fields that each type of part needs, and those it may have. */
 const FIELDS: Readonly<Record<ContentPart["type"], { readonly needs: readonly string[]; readonly may: readonly string[] }>> = {
   text: { needs: ["text"], may: [] },
   image: { needs: ["mediaType", "data"], may: [] },
@@ -14,7 +14,7 @@ const FIELDS: Readonly<Record<ContentPart["type"], { readonly needs: readonly st
   file: { needs: ["uri"], may: ["mediaType", "text", "name", "description"] },
 };
 
-/** @throws ToolError `not_json` or `too_large`, naming the part that is wrong */
+/** Copies and checks content. @throws ToolError `not_json` or `too_large`, naming the wrong part */
 export function copyContent(content: unknown): readonly ContentPart[] {
   const { value } = copyJson(content, CONTENT_LIMITS);
   if (!isJsonArray(value)) throw new ToolError("not_json", "content is not an array of parts");
@@ -41,7 +41,7 @@ function checkPart(part: JsonValue, index: number): void {
   throw new ToolError("not_json", `content part ${index} is ${type}, and its "${wrong}" is not a string`, hint);
 }
 
-/** Parts as MCP writes them, which a program that was a server of it may still return. */
+/** Types of parts in MCP, which a program that was an MCP server may still return. */
 const MCP_RESOURCES: ReadonlySet<unknown> = new Set(["resource", "resource_link"]);
 const RESOURCE_HINT = { operatorHint: 'A resource is a file here: { type: "file", uri, mediaType, text }.' };
 const MEDIA_TYPE_HINT = { operatorHint: 'Did you mean "mediaType" in place of "mimeType"?' };

@@ -1,19 +1,19 @@
-/** The state that engines keep of one session: begun before its first call, copied for its branches, ended with it. */
+/** The state that engines keep for one session: opened before its first call, copied for its branches, closed with it. */
 import type { Engine, EngineSession } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { copyJson, type JsonValue } from "../core/base/json.ts";
 import type { Log, Clock } from "../core/ports.ts";
 import { waitFor } from "../policy/attempts/deadline.ts";
 
-/** Longest time an engine may take to let go of a session, or to say what it remembers of one. */
+/** Maximum time for an engine to close a session, or to return a snapshot of it, in milliseconds. */
 const TIMEOUT_MS = 10_000;
 
 export class EngineSessions {
   readonly #sessionId: () => string;
   readonly #setup: EngineSession["setup"];
-  /** Engines that have begun, or are beginning, with this session. */
+  /** Engines that have opened this session, or are opening it. */
   readonly #begun = new Map<Engine, Promise<void>>();
-  /** The signals that end beginnings under way, and how many calls wait for each. */
+  /** For each opening in progress: the controller that cancels it, and how many calls wait for it. */
   readonly #waits = new WeakMap<Promise<void>, BeginningWait>();
   #snapshots: ReadonlyMap<Engine, JsonValue> | undefined;
 
@@ -22,14 +22,14 @@ export class EngineSessions {
     this.#setup = setup;
   }
 
-  /** Remembers what engines returned for the session this one is restored from. */
+  /** Keeps the engine snapshots of the session that this one is restored from. */
   restore(snapshots: ReadonlyMap<Engine, JsonValue>): void {
     this.#snapshots = snapshots;
   }
 
   /**
-   * Begins with the session, once; a failed beginning is tried again by the next call. Undefined when there is nothing to wait for.
-   * Calls that come meanwhile share it, and it is cancelled when the last of them has left.
+   * Opens the session in an engine, once; if that fails, the next call tries again. Undefined if there is nothing to wait for. Concurrent calls share
+   * one opening, which is cancelled when the last of them leaves.
    */
   begin(engine: Engine): Beginning | undefined {
     const begun = this.#begun.get(engine);
@@ -41,7 +41,7 @@ export class EngineSessions {
     const id = { sessionId: this.#sessionId(), setup: this.#setup };
     const session = { ...id, signal: controller.signal, ...(snapshot === undefined ? {} : { snapshot }) };
     const open = (): void | Promise<void> => engine.openSession?.(session);
-    // Behind one that was cancelled and has not ended, and only where that one failed.
+    // After a cancelled opening that has not settled: opens again once that one fails.
     const done = this.#note(engine, begun === undefined ? attempt(open) : begun.catch(open));
     this.#waits.set(done, { controller, count: 0 });
     return this.#shared(done);
@@ -59,28 +59,31 @@ export class EngineSessions {
     };
   }
 
-  /** Gives a branch its own copy of what engines remember now. An engine that cannot copy starts without state in the branch, or serves it reads only. */
+  /**
+   * Gives a branch its own copy of the engines' current state. For an engine that cannot copy, the branch starts without state, or only reads are
+   * allowed.
+   */
   fork(branch: EngineSessions): void {
     if (this.#snapshots !== undefined) branch.restore(new Map([...this.#snapshots].filter(([engine]) => !this.#begun.has(engine))));
     for (const [engine, begun] of this.#begun) {
       if (engine.forkSession === undefined) continue;
-      // Nothing before its own beginning is copied, and the engine is asked at once: what the parent does next is not the branch's.
+      // Copying waits for the session's own opening, but `forkSession` is called at once, so that later changes of the parent are not included.
       const copy = attempt(() => engine.forkSession?.(this.#sessionId(), branch.#sessionId()));
       void branch.#note(engine, both(begun, copy));
     }
   }
 
-  /** True for an engine that has begun, or is beginning, with this session. */
+  /** Whether an engine has opened this session, or is opening it. */
   has(engine: Engine): boolean {
     return this.#begun.has(engine);
   }
 
-  /** The kind of an engine that keeps this session in a place of its own; undefined when there is none. */
+  /** The kind of an engine that keeps this session's state remotely; undefined if there is none. */
   get remote(): string | undefined {
     return [...this.#begun.keys()].find((engine) => engine.state === "remote")?.kind;
   }
 
-  /** The state of engines, as JSON. Rejects with what an engine threw; ToolError `timeout` when it does not answer. */
+  /** Returns the state of engines, as JSON. Rejects with the error of an engine; with ToolError `timeout` if an engine does not answer. */
   async snapshot(clock: Clock): Promise<ReadonlyMap<Engine, JsonValue>> {
     const snapshots = new Map(this.#snapshots);
     for (const [engine, begun] of this.#begun) {
@@ -98,7 +101,7 @@ export class EngineSessions {
     return snapshots;
   }
 
-  /** Ends the session in every engine that began with it; one that fails or hangs is logged. Never rejects. */
+  /** Closes the session in every engine that opened it; an engine that fails or hangs is logged. Never rejects. */
   async close(clock: Clock, log: Log): Promise<void> {
     const engines = [...this.#begun];
     this.#begun.clear();
@@ -109,7 +112,7 @@ export class EngineSessions {
     if (engine.closeSession === undefined) return;
     const closing = begun.then(
       () => engine.closeSession?.(this.#sessionId()),
-      () => {}, // it never began
+      () => {}, // the session was never opened
     );
     const waited = await waitFor({ clock, wait: undefined }, closing, {
       endsAt: clock.now() + TIMEOUT_MS,
@@ -129,10 +132,10 @@ export class EngineSessions {
   }
 }
 
-/** A session's beginning in an engine, as one call waits for it. */
+/** The opening of a session in an engine, as one call waits for it. */
 export interface Beginning {
   readonly done: Promise<void>;
-  /** The call no longer wants it. To be called once, and not after `done`. */
+  /** Called once, and not after `done`, if the call no longer waits. */
   leave(reason: unknown): void;
 }
 
@@ -141,12 +144,12 @@ interface BeginningWait {
   count: number;
 }
 
-/** Listens to the second from the start, however long the first takes. */
+/** Waits for both. Handles a rejection of the second from the start, however long the first takes. */
 async function both(first: Promise<void>, second: Promise<void>): Promise<void> {
   await Promise.all([first, second]);
 }
 
-/** Starts what may also throw at once. */
+/** Calls a function that may throw synchronously, and returns its result as a promise. */
 function attempt(work: () => void | Promise<void>): Promise<void> {
   return new Promise((resolve) => resolve(work()));
 }

@@ -3,20 +3,20 @@ import { quoted } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 
-/** The name of a branch of a session, and what its calls may do. */
+/** Options for forking a session. */
 export interface ForkOptions {
   /** @default a new id */
   readonly id?: string;
-  /** Its calls leave no trace in the world. A branch of a simulation is always one. @default false */
+  /** Whether the branch is a simulation: its calls have no side effects. A branch of a simulation always is one. @default false */
   readonly simulated?: boolean;
-  /** Of a simulation: the tools whose calls happen for real all the same, as patterns over qualified names; `true` = all. @default none */
+  /** For a simulation: the tools whose calls really run, as patterns for qualified names; `true` = all. @default none */
   readonly allowSideEffects?: boolean | readonly string[];
 }
 
 /**
- * Refuses what might be meant for a simulation and would make a live branch.
+ * Refuses options that look like those of a simulation but would create a live branch.
  *
- * @param isSimulation whether the branch is one in any case
+ * @param isSimulation whether the branch is a simulation in any case
  * @throws ToolError `invalid_argument`
  */
 export function checkForkOptions(options: ForkOptions, isSimulation: boolean): void {

@@ -1,4 +1,4 @@
-/** The events with which a session takes in messages and triggers, and the checks of what it is given. */
+/** Creates the events for received messages and changed triggers, and checks their input. */
 import { quoted } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import { copyJson, isJsonObject } from "../core/base/json.ts";
@@ -12,39 +12,39 @@ import { wrongPrincipal } from "../core/sent-by.ts";
 import { checkTraceparent } from "../core/traceparent.ts";
 import { readMessage } from "./read-message.ts";
 
-/** Options of a message that is received. */
+/** Options for a received message. */
 export interface ReceiveOptions {
-  /** Its sender, for those who look into the inbox. */
+  /** The name of the sender, for people who look into the inbox. */
   readonly sender?: string;
-  /** The trigger of this session that sends it. */
+  /** The trigger of this session that sends the message. */
   readonly triggerId?: string;
-  /** The time the trigger sends it for, as wall-clock milliseconds: each tick is taken once, and none before the latest. */
+  /** The tick that the trigger sends the message for, in wall-clock milliseconds: each tick is accepted once, and none before the latest. */
   readonly tick?: number;
-  /** The id of the principal that sends it, as an authenticator gave it: kept with the message, for the audit. */
+  /** The id of the principal that sends the message, as an authenticator determined it: stored with the message, for the audit. */
   readonly principal?: string;
-  /** The span in which it was sent, as the header of this name has it. @default that which runs now, where no trigger sends it */
+  /** The span in which the message was sent, as a `traceparent` header. @default the current span, unless a trigger sends the message */
   readonly traceparent?: string;
 }
 
-/** A trigger as it is added. `lastTick` is where one begins that reads something: ticks up to it are over for it. */
+/** A trigger to be added. `lastTick` is the position from which a trigger that reads something starts: ticks up to it are finished. */
 export type NewTrigger = Pick<StoredTrigger, "id" | "kind" | "settings" | "declared" | "lastTick">;
 
-/** Options of a trigger that is paused or resumed. */
+/** Options for pausing or resuming a trigger. */
 export interface PauseOptions {
-  /** Of one that is resumed: ticks up to this one are over for it. @default the present time */
+  /** For resuming: ticks up to this one are finished. @default now */
   readonly lastTick?: number | undefined;
 }
 
 const RECEIVE_OPTIONS: OptionNames<ReceiveOptions> = { sender: true, triggerId: true, tick: true, principal: true, traceparent: true };
-/** A clock that is further ahead than this was wrong: what it said is not waited for. */
+/** A trigger's clock that is ahead by more than this was wrong: ticks do not wait until its time is reached. */
 export const MAX_AHEAD_MS = 86_400_000;
 const TRIGGER_FIELDS: OptionNames<NewTrigger> = { id: true, kind: true, settings: true, declared: true, lastTick: true };
 
 /**
- * A message that comes in; no event for a tick that was taken before, and of a trigger that is paused.
+ * Creates the event for a received message; no event if its tick was accepted before, or its trigger is paused.
  *
- * @param sentIn the span in which it is sent, as its `traceparent`, unless the options name another or a trigger
- * @throws ToolError `invalid_argument`, and the maker of its events `not_found`
+ * @param sentIn the span in which the message is sent, as a `traceparent`; unused if the options name another one or a trigger
+ * @throws ToolError `invalid_argument`; the returned function throws `not_found`
  */
 export function receiving(message: SessionMessage, options: ReceiveOptions, sentIn: () => string | undefined): MakeEvents {
   checkReceiveOptions(options);
@@ -61,12 +61,18 @@ export function receiving(message: SessionMessage, options: ReceiveOptions, sent
   };
 }
 
-/** Of a clock that was wrong by more than a day when it said the latest tick, and was put back, ticks come as before. */
+/**
+ * Whether a tick was accepted before. If the latest tick came from a clock that was ahead by more than a day and has been set back, new ticks are
+ * accepted.
+ */
 function wasTaken(tick: number, lastTick: number, now: number): boolean {
   return tick <= lastTick && !(tick <= now && lastTick > now + MAX_AHEAD_MS);
 }
 
-/** @throws ToolError `invalid_argument`, `not_json`, `too_large`, and the maker of its events `duplicate` for an id that is in use */
+/**
+ * Creates the event for a new trigger. @throws ToolError `invalid_argument`, `not_json`, `too_large`; the returned function throws `duplicate` if the
+ * id is in use
+ */
 export function addingTrigger(trigger: NewTrigger): MakeEvents {
   const { lastTick, ...read } = readNewTrigger(trigger);
   return (scope) => {
@@ -78,7 +84,10 @@ export function addingTrigger(trigger: NewTrigger): MakeEvents {
   };
 }
 
-/** A trigger in the place of the one with its id, where there is one: paused as that one is. @throws ToolError as `addingTrigger` */
+/**
+ * Creates the events for a trigger that replaces the one with its id, if any: if that one is paused, so is the new one. @throws ToolError as
+ * `addingTrigger`
+ */
 export function replacingTrigger(trigger: NewTrigger): MakeEvents {
   const { lastTick, ...read } = readNewTrigger(trigger);
   return (scope) => {
@@ -90,7 +99,7 @@ export function replacingTrigger(trigger: NewTrigger): MakeEvents {
   };
 }
 
-/** Pauses or resumes a trigger; no event where there is no such trigger, or it is so already. @throws ToolError `invalid_argument` */
+/** Creates the event for pausing or resuming a trigger; none if it does not exist or nothing changes. @throws ToolError `invalid_argument` */
 export function pausing(id: string, paused: boolean, options: PauseOptions = {}): MakeEvents {
   checkKnownKeys(options, { lastTick: true }, "setTriggerPaused()");
   checkTick(options.lastTick, "lastTick of setTriggerPaused()");
@@ -102,7 +111,7 @@ export function pausing(id: string, paused: boolean, options: PauseOptions = {})
   };
 }
 
-/** No event where there is no such trigger. */
+/** Creates the event for removing a trigger; none if it does not exist. */
 export function removingTrigger(id: string): MakeEvents {
   return (scope) => (scope.inbox.trigger(id) === undefined ? [] : [{ type: "trigger-remove", ...fact(scope), id }]);
 }
@@ -126,7 +135,7 @@ function checkTick(tick: number | undefined, what: string): void {
     throw new ToolError("invalid_argument", `${what} is ${quoted(tick)}; it takes a time in milliseconds.`);
 }
 
-/** A frozen copy. */
+/** Returns a checked, frozen copy. */
 function readNewTrigger(trigger: NewTrigger): NewTrigger {
   checkKnownKeys(trigger, TRIGGER_FIELDS, "addTrigger()");
   const settings = copyJson(trigger.settings).value;

@@ -1,4 +1,4 @@
-/** The part of a session that comes from outside: messages that its model has not been shown yet, and the triggers that send them. */
+/** The part of a session that comes from outside: messages that its model has not received yet, and the triggers that send them. */
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { JsonObject } from "../core/base/json.ts";
@@ -9,31 +9,34 @@ import type { Ports } from "../core/ports.ts";
 export interface InboxEntry {
   readonly id: string;
   readonly message: SessionMessage;
-  /** The sender, where it was named. */
+  /** The name of the sender, if given. */
   readonly sender?: string;
-  /** The trigger that sent it. */
+  /** The trigger that sent the message. */
   readonly triggerId?: string;
-  /** The span in which it was sent, where that is traced, as the header `traceparent` has it. */
+  /** The span in which the message was sent, as a `traceparent` header, if traced. */
   readonly traceparent?: string;
 }
 
-/** A trigger that a session keeps, whether or not an agent runs it now. */
+/** A trigger stored in a session, whether or not an agent runs it now. */
 export interface StoredTrigger {
   readonly id: string;
-  /** Its type, such as `timer`. */
+  /** The kind of trigger, such as `timer`. */
   readonly kind: string;
   readonly settings: JsonObject;
-  /** A program declared it for all of its sessions: it runs in programs that declare it. */
+  /** Set if a program declared the trigger for all of its sessions: it runs only in programs that declare it. */
   readonly declared?: true;
   /** Wall-clock milliseconds since the epoch. */
   readonly addedAt: number;
-  /** The tick of its latest message, else that at which it was added or resumed: ticks up to it are over. Wall-clock milliseconds since the epoch. */
+  /**
+   * The tick of the trigger's latest message, or of when it was added or resumed: ticks up to it are finished. Wall-clock milliseconds since the
+   * epoch.
+   */
   readonly lastTick?: number;
-  /** It sends nothing until it is resumed. */
+  /** Set while the trigger is paused: it sends nothing until it is resumed. */
   readonly paused?: true;
-  /** How many messages it has sent. */
+  /** How many messages the trigger has sent. */
   readonly sent: number;
-  /** How many of them the model has not received yet. */
+  /** How many of these messages the model has not received yet. */
   readonly waiting: number;
 }
 
@@ -55,12 +58,12 @@ export class Inbox {
   readonly #entries = new Map<string, InboxEntry>();
   readonly #triggers = new Map<string, StoredTrigger>();
 
-  /** In the order they came. */
+  /** Waiting messages, in the order they arrived. */
   get entries(): readonly InboxEntry[] {
     return [...this.#entries.values()];
   }
 
-  /** In the order they were added. */
+  /** Triggers, in the order they were added. */
   get triggers(): readonly StoredTrigger[] {
     return [...this.#triggers.values()];
   }
@@ -69,7 +72,7 @@ export class Inbox {
     return this.#triggers.get(id);
   }
 
-  /** An entry waits until a message of the conversation has its id. */
+  /** Applies an event. An entry waits until a message of the conversation has its id. */
   notice(event: InboxEvent): void {
     switch (event.type) {
       case "message-add":
@@ -88,7 +91,7 @@ export class Inbox {
         this.#change(event.id, (trigger) => ({ ...trigger, paused: true }));
         break;
       case "trigger-resume":
-        // Times that passed while it was paused are over for it.
+        // Ticks that passed while the trigger was paused are skipped.
         this.#change(event.id, ({ paused: _paused, ...trigger }) => ({
           ...trigger,
           lastTick: event.tick ?? Math.max(trigger.lastTick ?? event.at, event.at),
@@ -114,7 +117,7 @@ export class Inbox {
     });
   }
 
-  /** Messages of the one that had its id before count as well: a model that has not received them would receive the same twice. */
+  /** Counts waiting messages, including those of an earlier trigger with the same id: the model has not received them either. */
   #waitingOf(triggerId: string): number {
     return this.entries.filter((entry) => entry.triggerId === triggerId).length;
   }
@@ -131,12 +134,12 @@ export function isInboxEvent(event: SessionEvent): event is InboxEvent {
   return TYPES.has(event.type);
 }
 
-/** The session that takes something in. */
+/** The session whose inbox is changed. */
 export interface InboxScope {
   readonly sessionId: string;
   readonly inbox: Inbox;
   readonly ports: Ports;
 }
 
-/** Makes the events when the session can take them; none where nothing changes. */
+/** Creates the events for an inbox once the session is ready to record them; none if nothing changes. */
 export type MakeEvents = (scope: InboxScope) => readonly SessionEvent[];

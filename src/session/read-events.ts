@@ -1,4 +1,4 @@
-/** All events of a session that a store keeps, page by page. */
+/** Reads all events of a session from a store, page by page. */
 import { ToolError } from "../core/error.ts";
 import { checkStore, checkText } from "../core/check-argument.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -6,28 +6,28 @@ import type { EventPage, LogDamage, ReadOptions, Store } from "../core/store.ts"
 
 const PAGE = 1_000;
 
-/** As much of a log as is read of it at once. */
+/** A log, as far as reading needs it. */
 export interface ReadableLog {
   readonly sessionId: string;
   read(options: ReadOptions): Promise<EventPage>;
 }
 
 /**
- * Reads a log from a position on, which counts from 0, the oldest event first.
+ * Reads a log from a position on, oldest event first. Positions start at 0.
  *
- * @throws ToolError `corrupt_record` after the last event before a damage
+ * @throws ToolError `corrupt_record` after the last event before the damage
  */
 export async function* readEvents(log: ReadableLog, from: number = 0): AsyncGenerator<SessionEvent> {
   for await (const events of readEventPages(log, from)) yield* events;
 }
 
-/** The same, in the pages that the store gives. */
+/** Like `readEvents`, but yields the pages of the store. */
 export async function* readEventPages(log: ReadableLog, from: number = 0): AsyncGenerator<readonly SessionEvent[]> {
   const ahead = new PagesAhead(log);
   let page = await log.read({ from: from + 1, limit: PAGE });
   for (;;) {
     const { events, damage, next } = page;
-    // The store reads on while this page is used.
+    // The store reads the next page while this one is used.
     const following = damage !== undefined || next === undefined ? undefined : ahead.take(next, events.length === PAGE);
     if (events.length > 0) yield events;
     if (damage !== undefined) throw damagedLog(log.sessionId, damage);
@@ -36,7 +36,7 @@ export async function* readEventPages(log: ReadableLog, from: number = 0): Async
   }
 }
 
-/** Two pages, so that the store has one to read while the answer with the other is parsed. */
+/** Requests two pages at a time, so that the store reads one while the other is parsed. */
 class PagesAhead {
   readonly #log: ReadableLog;
   #guess: { readonly from: number; readonly page: Promise<EventPage> } | undefined;
@@ -45,7 +45,7 @@ class PagesAhead {
     this.#log = log;
   }
 
-  /** @param isFull the page before it was: then this one may be as well, which says where the one behind it begins */
+  /** @param isFull whether the previous page was full: then this one may be too, and the page after it begins at a known position */
   take(from: number, isFull: boolean): Promise<EventPage> {
     const page = this.#guess?.from === from ? this.#guess.page : this.#read(from);
     this.#guess = isFull ? { from: from + PAGE, page: this.#read(from + PAGE) } : undefined;
@@ -54,19 +54,22 @@ class PagesAhead {
 
   #read(from: number): Promise<EventPage> {
     const page = this.#log.read({ from, limit: PAGE });
-    page.catch(() => {}); // reported where it is waited for, if it is
+    page.catch(() => {}); // reported where the page is awaited, if it is
     return page;
   }
 }
 
-/** Reads every event of a session that a store has, claimed by others or not. @throws ToolError `not_found`; `corrupt_record` as `readEvents` */
+/**
+ * Reads every event of a stored session, whether or not another process has claimed it. @throws ToolError `not_found`; `corrupt_record` as
+ * `readEvents`
+ */
 export function storedEvents(store: Store, sessionId: string): AsyncGenerator<SessionEvent> {
   checkStore(store, "storedEvents(store, sessionId)");
   checkText(sessionId, "storedEvents(store, sessionId)", "the id of a session");
   return readEvents({ sessionId, read: (options) => store.read(sessionId, options) });
 }
 
-/** The error for a log that cannot be read on. Another process may be able to, where a newer version has written it: that error may be tried again. */
+/** Returns the error for a damaged log. It is retryable if a newer version of Haft wrote the log, because a process with that version can read it. */
 export function damagedLog(sessionId: string, { position, reason, isNewer = false }: LogDamage): ToolError {
   const session = JSON.stringify(sessionId);
   const before =
@@ -81,7 +84,7 @@ export function damagedLog(sessionId: string, { position, reason, isNewer = fals
   });
 }
 
-/** The first so many. */
+/** Yields the first `count` items. */
 export async function* take<T>(items: AsyncIterable<T>, count: number): AsyncGenerator<T> {
   let left = count;
   if (left <= 0) return;

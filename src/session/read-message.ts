@@ -1,4 +1,3 @@
-/** Checks a message that a program adds to a session. */
 import { ToolError } from "../core/error.ts";
 import { copyJson, isJsonArray, isJsonObject } from "../core/base/json.ts";
 import type { NativeMessage, SessionMessage } from "../core/message.ts";
@@ -7,9 +6,9 @@ import { copyContent } from "./copy-content.ts";
 
 const ROLES = ["user", "assistant", "system", "document"] as const satisfies readonly SessionMessage["role"][];
 
-/** A frozen copy. @throws ToolError `invalid_argument` */
+/** Checks a message that a program adds to a session, and returns a frozen copy. @throws ToolError `invalid_argument` */
 export function readMessage(raw: unknown): SessionMessage {
-  const fields = raw as Readonly<Record<string, unknown>>; // an object can be asked for any key; anything else is refused first
+  const fields = raw as Readonly<Record<string, unknown>>; // any key of an object may be read; other values are refused first
   if (typeof raw !== "object" || raw === null) throw wrong("an object with a role and content");
   const role = ROLES.find((known) => known === fields["role"]);
   if (role === undefined)
@@ -29,7 +28,7 @@ export function readMessage(raw: unknown): SessionMessage {
   });
 }
 
-/** A frozen copy of a message as its provider has it. @throws ToolError `invalid_argument`, `not_json`, `too_large` */
+/** Returns a frozen copy of a message in its provider's form. @throws ToolError `invalid_argument`, `not_json`, `too_large` */
 export function readNative(raw: unknown): NativeMessage {
   const { value } = copyJson(raw, EVENT_LIMITS);
   const format = isJsonObject(value) ? value["format"] : undefined;

@@ -1,10 +1,10 @@
-/** Records what a person or a program said. */
+/** Records a message of a person or a program. */
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { SessionMessage } from "../core/message.ts";
 import type { Session } from "./session.ts";
 import type { TurnCall } from "./turn-queue.ts";
 
-/** @param madeIn the call whose handler says it: it is left out with that one */
+/** @param madeIn the call whose handler adds the message: if that call is voided, so is the message */
 export function recordMessage(
   session: Session,
   message: SessionMessage,

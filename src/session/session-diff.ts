@@ -1,4 +1,4 @@
-/** The changes of a branch that its parent has not: the typed difference of two sessions. */
+/** The changes in a branch that its parent session does not have. */
 import type { HistoryEntry } from "../core/history.ts";
 import { diffJson, type JsonPatch } from "../core/base/json-patch.ts";
 import type { JsonValue } from "../core/base/json.ts";
@@ -7,27 +7,27 @@ import { splitStateKey, type StateMap } from "./session.ts";
 
 /** The differences of two sessions. */
 export interface SessionDiff {
-  /** The values of state that differ, by toolset and key. */
+  /** The state values that differ, by toolset and key. */
   readonly state: readonly StateDifference[];
-  /** The calls that were made, with their results. */
+  /** The calls made in the branch, with their results. */
   readonly calls: readonly HistoryEntry[];
-  /** The keys that calls of a simulation pretended to write, as their tools declare them; `toolset:x` where nothing is declared. */
+  /** The keys that simulated calls pretended to write, as their tools declare them; `toolset:x` for undeclared writes. */
   readonly pretended: readonly string[];
 }
 
-/** A value of the state that two sessions do not share. */
+/** A state value that differs between two sessions. */
 export interface StateDifference {
   readonly toolset: string;
   readonly key: string;
-  /** Undefined where there was no such value. */
+  /** Undefined if the value did not exist before. */
   readonly before: JsonValue | undefined;
-  /** Undefined where there is no such value any more. */
+  /** Undefined if the value no longer exists. */
   readonly after: JsonValue | undefined;
-  /** The steps from one to the other. */
+  /** The patch from `before` to `after`. */
   readonly patch: JsonPatch;
 }
 
-/** The differences in state, those that are the same object on both sides skipped unseen. */
+/** Returns the differences in state. Values that are the same object on both sides are skipped without comparing them. */
 export function stateDiff(before: StateMap, after: StateMap): readonly StateDifference[] {
   return changedKeys(before, after).flatMap((at) => {
     const values = { before: before.get(at), after: after.get(at) };

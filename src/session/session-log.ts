@@ -1,28 +1,28 @@
-/** The events of one session, in memory: what a branch shares with its parent is never copied. */
+/** The events of one session, in memory. A branch shares the events of its parent without copying them. */
 import type { SessionEvent } from "../core/event.ts";
 import type { HistoryEntry } from "../core/history.ts";
 import type { ToolResult } from "../core/result.ts";
 
-/** The part of a log that a branch was taken from. */
+/** The part of a log that a branch starts from. */
 interface LogBase {
   readonly log: SessionLog;
   readonly length: number;
 }
 
 /**
- * An append-only list of events. Positions count from 0.
+ * An append-only list of events. Positions start at 0.
  *
- * Taking a branch costs the same however long the log is. A log that a store keeps forgets its oldest events once there are
- * twice as many as `keep`.
+ * Branching takes constant time, however long the log is. The log of a session in a store drops its oldest events from memory once it has twice as
+ * many as `keep`.
  */
 export class SessionLog {
   readonly #base: LogBase | undefined;
   readonly #keep: number;
   #own: SessionEvent[] = [];
-  /** How many of its own events are no longer here. */
+  /** How many of its own events are no longer in memory. */
   #forgotten = 0;
   readonly #systemMessages: { readonly position: number; readonly event: SessionEvent }[] = [];
-  /** The calls of batches that were rolled back and of voided messages, with the position of the event about it. */
+  /** The calls of rolled-back batches and voided messages, with the position of the event that took them back. */
   #takenBack: Map<string, number> | undefined;
 
   constructor(options: { readonly base?: LogBase; readonly keep?: number } = {}) {
@@ -34,7 +34,7 @@ export class SessionLog {
     return (this.#base?.length ?? 0) + this.#forgotten + this.#own.length;
   }
 
-  /** Position of the first event that is still in memory, all later ones being there as well. */
+  /** The position of the first event in memory; all later ones are in memory too. */
   get firstKept(): number {
     let { log, length }: LogBase = { log: this, length: Infinity };
     while (log.#forgotten === 0 && log.#base !== undefined) {
@@ -59,7 +59,7 @@ export class SessionLog {
     this.#forgotten += this.#keep;
   }
 
-  /** The events that steer the model and are no longer here, the oldest first. */
+  /** The system messages that are no longer in `events`, oldest first. */
   get forgottenSystemMessages(): readonly SessionEvent[] {
     const found: (readonly SessionEvent[])[] = [];
     let reach: LogBase | undefined = { log: this, length: Infinity };
@@ -71,7 +71,7 @@ export class SessionLog {
     return found.reverse().flat();
   }
 
-  /** Whether the call was rolled back with its batch, or voided with its message. Costs the same however long the log is. */
+  /** Whether the call was rolled back with its batch, or voided with its message. Takes time independent of the log's length. */
   wasTakenBack(callId: string): boolean {
     let reach: LogBase | undefined = { log: this, length: Infinity };
     while (reach !== undefined) {
@@ -83,7 +83,7 @@ export class SessionLog {
     return false;
   }
 
-  /** Begins a log that continues from the first `length` events of this one. */
+  /** Returns a log that continues from the first `length` events of this one. */
   branch(length: number, keep?: number): SessionLog {
     let base: LogBase = { log: this, length };
     while (base.log.#base !== undefined && base.length <= base.log.#base.length)
@@ -91,7 +91,7 @@ export class SessionLog {
     return new SessionLog({ base, ...(keep === undefined ? {} : { keep }) });
   }
 
-  /** The events in memory before `length`, the oldest first. */
+  /** Returns the events in memory before position `length`, oldest first. */
   events(length: number = this.length): readonly SessionEvent[] {
     if (this.#base === undefined && this.#forgotten === 0 && length >= this.#own.length) return this.#own;
     const parts: (readonly SessionEvent[])[] = [];
@@ -105,21 +105,21 @@ export class SessionLog {
     return parts.reverse().flat();
   }
 
-  /** The events from this position on, and before another; undefined when they go further back than those in memory that are its own. */
+  /** Returns the events from a position on, and before `end`; undefined if they go back further than this log's own events in memory. */
   since(position: number, end: number = Infinity): readonly SessionEvent[] | undefined {
     const start = (this.#base?.length ?? 0) + this.#forgotten;
     return position < start ? undefined : this.#own.slice(position - start, Math.max(0, end - start));
   }
 
-  /** The events after the branch was taken. */
+  /** The events in memory that were recorded after the branch was created. */
   get own(): readonly SessionEvent[] {
     return this.#own;
   }
 }
 
 /**
- * The calls among these events in the order they arrived, each with its result, without the batches that were rolled back. The calls of a
- * voided message and those that were made in them are among them: they were made, if for nothing.
+ * Returns the calls among these events in the order they arrived, each with its result, except those of batches that were rolled back. Calls of a
+ * voided message, and calls made inside them, are included: they did run.
  */
 export function historyOf(events: readonly SessionEvent[]): readonly HistoryEntry[] {
   const entries = new Map<string, HistoryEntry>();

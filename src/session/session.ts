@@ -1,4 +1,4 @@
-/** One conversation: its log, its state, and what a branch of it begins from. */
+/** A session: its log, its state, and the head where its branches begin. */
 import { ToolError } from "../core/error.ts";
 import type { CallPlace, SessionEvent } from "../core/event.ts";
 import type { HistoryEntry } from "../core/history.ts";
@@ -20,18 +20,18 @@ export type StateMap = PersistentMap<JsonValue>;
 /** A session as it was between two turns. */
 export interface SessionHead {
   readonly log: SessionLog;
-  /** How many events of the log belong to it. */
+  /** How many events of the log belong to the head. */
   readonly length: number;
   readonly state: StateMap;
-  /** Its calls so far, where they were counted. */
+  /** Counts of the session's calls so far, if counted. */
   readonly tally?: CallTally | undefined;
 }
 
-/** The surroundings of a session's calls. Each is that of the parent where it is left out. */
+/** The environment of a session's calls. Fields that are left out are inherited from the parent. */
 export interface Surroundings {
-  /** Data for its engines. */
+  /** Data for engines. */
   readonly setup?: Readonly<Record<string, unknown>> | undefined;
-  /** Where relative paths of handlers start, relative to the folder of the runtime. */
+  /** The folder that relative paths of handlers start from, itself relative to the runtime's folder. */
   readonly workingFolder?: string | undefined;
   /** Variables for programs that handlers start. */
   readonly environment?: Readonly<Record<string, string>> | undefined;
@@ -39,27 +39,27 @@ export interface Surroundings {
 
 export interface SessionOptions extends Surroundings {
   readonly ports: Ports;
-  /** @default a new id when first asked for */
+  /** @default a new id, created on first use */
   readonly id?: string | undefined;
-  /** False for a call without a session: nothing of it is kept. */
+  /** False for a call outside any session: nothing of it is kept. */
   readonly recorded: boolean;
-  /** It is there for one `execute` or `simulate` of the runtime, and gone when that has ended. @default false */
+  /** Whether the session exists only for one `execute` or `simulate` of the runtime. @default false */
   readonly isEphemeral?: boolean;
-  /** Its name for a seed. @default that of its parent, else its id */
+  /** The session's name in seeds. @default that of its parent, else its id */
   readonly seedName?: string | undefined;
-  /** The head that it continues from: its parent's, or what a store had of it. */
+  /** The head to continue from: that of its parent, or what a store has of the session. */
   readonly head?: SessionHead;
   readonly parent?: Session;
-  /** The call of another session that has begun it. */
+  /** The call of another session that started this one. */
   readonly parentCall?: CallPlace | undefined;
   readonly simulation?: SimulationMode;
-  /** Called with events that come from no call's own run. */
+  /** Called with events that are not part of a call's own run. */
   readonly tell?: ((event: SessionEvent) => void) | undefined;
-  /** Where its events are kept beyond memory. */
+  /** The session's log in a store. */
   readonly eventLog?: EventLog;
 }
 
-/** The place that a change of state belongs to. */
+/** Where a state change belongs. */
 export interface StatePlace {
   readonly turnId: string;
   readonly callId: string;
@@ -72,37 +72,37 @@ const NO_SETUP: Readonly<Record<string, unknown>> = Object.freeze({});
 const NO_EVENTS: readonly SessionEvent[] = Object.freeze([]);
 
 /**
- * The log and state that calls of one conversation share.
+ * The log and state shared by all calls of a conversation.
  *
- * The log only grows: a batch that was rolled back stays in it, and leaves `history`. State values are frozen
- * JSON under keys private to each toolset.
+ * The log only grows: a batch that was rolled back stays in it, but not in `history`. State values are frozen JSON under keys private to each
+ * toolset.
  */
 export class Session {
   /** @internal */
   readonly recorded: boolean;
-  /** It is there for one `execute` or `simulate` of the runtime, and gone when that has ended. @internal */
+  /** Whether the session exists only for one `execute` or `simulate` of the runtime. @internal */
   readonly isEphemeral: boolean;
-  /** Set for a branch whose calls may not touch the world. @internal */
+  /** Set for a branch whose calls have no side effects. @internal */
   readonly simulation: SimulationMode | undefined;
-  /** The session that it is a branch of. */
+  /** The session that this is a branch of. */
   readonly parent: Session | undefined;
-  /** The call of another session whose handler has begun it; undefined for all other sessions, also for one that was resumed without that call. */
+  /** The call of another session whose handler started this one; undefined for any other session, and for one resumed without that call. */
   get parentCall(): CallPlace | undefined {
     return this.#parentCall;
   }
-  /** Data for its engines. @internal */
+  /** Data for engines. @internal */
   readonly setup: Readonly<Record<string, unknown>>;
-  /** Where the relative paths of its handlers start, relative to the folder of the runtime; undefined = there. */
+  /** The folder that relative paths of handlers start from, itself relative to the runtime's folder; undefined: the runtime's folder. */
   readonly workingFolder: string | undefined;
-  /** The variables that its handlers are given. @internal */
+  /** The variables that handlers get. @internal */
   readonly environment: Readonly<Record<string, string>> | undefined;
   /** @internal */
   readonly eventLog: EventLog | undefined;
-  /** Its calls so far, where they are counted. @internal */
+  /** Counts of the session's calls so far, if counted. @internal */
   tally: CallTally | undefined;
-  /** Why its calls are cancelled, also those of a batch that have not begun; undefined while they may run. @internal */
+  /** Why the session's calls are cancelled, including calls of a batch that have not started; undefined while calls may run. @internal */
   callsEnded: string | undefined;
-  /** How many of its events a snapshot brought. @internal */
+  /** How many of its events were copied from a snapshot. @internal */
   broughtLength = 0;
   #heldTally: CallTally | undefined;
   readonly #seedName: string | undefined;
@@ -113,14 +113,14 @@ export class Session {
   #closed = false;
   #log: SessionLog | undefined;
   #state: StateMap;
-  /** Of the head while a turn runs; below 0 while the head is where the session is. */
+  /** The length of the head while a turn runs; negative while the head is the current end of the session. */
   #heldLength = -1;
   #heldState: StateMap = NO_STATE;
   #turns: TurnQueue | undefined;
   #engines: EngineSessions | undefined;
   #broken: ToolError | undefined;
   #isHandedOver = false;
-  /** Events on their way to the store as one. */
+  /** Events that are collected for one write to the store. */
   #together: SessionEvent[] | undefined;
 
   constructor(options: SessionOptions) {
@@ -146,7 +146,7 @@ export class Session {
     return (this.#id ??= this.#ports.ids.next("session"));
   }
 
-  /** Its name for a seed: the same for a session and its branches, and in every run of a program. @internal */
+  /** The session's name in seeds: the same for a session and its branches, and in every run of a program. @internal */
   get seedName(): string {
     return this.#seedName ?? this.parent?.seedName ?? this.id;
   }
@@ -155,17 +155,17 @@ export class Session {
     return this.#closed;
   }
 
-  /** It is a branch that leaves no trace in the world; listeners are not called with its events. */
+  /** Whether the session is a simulation: a branch without side effects, whose events are not passed to listeners. */
   get simulated(): boolean {
     return this.simulation !== undefined;
   }
 
-  /** Ends the session here: its calls are refused from now on. Idempotent. @internal */
+  /** Closes the session in memory: calls are refused from now on. Idempotent. @internal */
   markClosed(): void {
     this.#closed = true;
   }
 
-  /** True while a later call of the session can read a result that was cut. @internal */
+  /** Whether later calls of the session can read truncated results. @internal */
   get keepsResults(): boolean {
     return this.recorded && !this.isEphemeral && !this.#closed;
   }
@@ -175,32 +175,35 @@ export class Session {
     return (this.#turns ??= new TurnQueue(this, this.simulation?.mayBeReal === false));
   }
 
-  /** The engines' state of this session. @internal */
+  /** The engines' state for this session. @internal */
   get engines(): EngineSessions {
     return (this.#engines ??= new EngineSessions(() => this.id, this.setup));
   }
 
-  /** As `engines`; undefined when no engine was asked to remember anything. @internal */
+  /** Like `engines`, but undefined until the first access to `engines`. @internal */
   get engagedEngines(): EngineSessions | undefined {
     return this.#engines;
   }
 
-  /** How many events were recorded, those of its parent before the branch included. */
+  /** Number of recorded events, including those of the parent before the branch. */
   get length(): number {
     return this.#log?.length ?? 0;
   }
 
-  /** The recorded events, oldest first; of a session that a store keeps, the latest part (see `events`). */
+  /** The recorded events, oldest first; for a session in a store, the latest part (see `events`). */
   get log(): readonly SessionEvent[] {
     return this.#log?.events().slice() ?? NO_EVENTS;
   }
 
-  /** The events recorded since the branch was taken; all of them, for a session that is not a branch. */
+  /** The events recorded since the branch was created; all events for a session that is not a branch. */
   get ownLog(): readonly SessionEvent[] {
     return this.#log?.own ?? NO_EVENTS;
   }
 
-  /** The events recorded from this position on, and before `end`; undefined when part of them is not in memory (see `events`). Costs the same however long the log is. */
+  /**
+   * Returns the events recorded from a position on, and before `end`; undefined if some of them are not in memory (see `events`). Takes time
+   * independent of the log's length.
+   */
   logSince(position: number, end?: number): readonly SessionEvent[] | undefined {
     return this.#log === undefined ? NO_EVENTS : this.#log.since(position, end);
   }
@@ -210,13 +213,13 @@ export class Session {
     return this.#log?.wasTakenBack(callId) === true;
   }
 
-  /** The log, and before it what of the forgotten part still steers the model. @internal */
+  /** The events in memory, preceded by the system messages that are no longer there. @internal */
   get spoken(): readonly SessionEvent[] {
     const system = this.#log?.forgottenSystemMessages ?? NO_EVENTS;
     return system.length === 0 ? this.log : [...system, ...this.log];
   }
 
-  /** Position of the first event of `log`; events count from 0. */
+  /** The position of the first event of `log`; positions start at 0. */
   get firstKept(): number {
     return this.#log?.firstKept ?? 0;
   }
@@ -226,7 +229,7 @@ export class Session {
     this.recordAll([event]);
   }
 
-  /** Adds events that belong together: a store keeps all of them or none. @internal */
+  /** Records events that belong together: a store keeps all of them or none. @internal */
   recordAll(events: readonly SessionEvent[]): void {
     if (this.#together !== undefined) this.#together.push(...events);
     else if (this.eventLog !== undefined) this.#store(this.eventLog, events);
@@ -234,7 +237,7 @@ export class Session {
     for (const event of events) log.push(event);
   }
 
-  /** Does what records several events that belong together: a store keeps all of them or none. Synchronous. @internal */
+  /** Runs `work`, and writes the events that it records to the store together: all of them or none. Synchronous. @internal */
   together(work: () => void): void {
     this.#together = [];
     try {
@@ -246,7 +249,7 @@ export class Session {
     }
   }
 
-  /** Keeps the whole answer of a call in the store, and in memory only that it is there. @internal */
+  /** Writes the complete answer of a call to the store; memory only keeps the fact that it exists. @internal */
   recordOutput(event: SessionEvent & { readonly type: "output-keep" }): void {
     if (this.eventLog === undefined) return;
     if (this.broken === undefined) keepIfItFits(this.eventLog, event);
@@ -255,35 +258,35 @@ export class Session {
   }
 
   /**
-   * Why nothing more is written to the store, such as `conflict` once another process has taken the session over: what it has is whole up to there.
-   * Calls are refused from then on. Close it; a session that is resumed in its place continues from what the store has.
+   * Why nothing more is written to the store, such as `conflict` after another process has taken over the session; the stored log is complete up to
+   * that point. Calls are refused from then on. Close the session; a session resumed in its place continues from the stored log.
    */
   get broken(): ToolError | undefined {
     return this.#broken ?? this.eventLog?.failure;
   }
 
-  /** Gives it to the session that its call has become part of. @internal */
+  /** Sets the session that now contains the parent call. @internal */
   moveTo(sessionId: string): void {
     if (this.#parentCall !== undefined) this.#parentCall = { ...this.#parentCall, sessionId };
   }
 
-  /** Notes that its log is another's now, before the log itself knows: what would be recorded from here on is not part of it. @internal */
+  /** Marks the log as taken over by another process before `eventLog` itself notices: later events are not part of it. @internal */
   noteLoss(error: ToolError): void {
     this.#broken ??= error;
   }
 
-  /** Its jobs, and the calls made in them, continue in the process that opens it next, and end there. @internal */
+  /** Whether jobs, and calls made inside them, were handed over to the process that opens the session next. @internal */
   get isHandedOver(): boolean {
     return this.#isHandedOver;
   }
 
-  /** Leaves what has not ended to that process. @internal */
+  /** Hands over everything that has not ended to that process. @internal */
   leave(reason: ToolError): void {
     this.noteLoss(reason);
     this.#isHandedOver = true;
   }
 
-  /** Events are recorded here in any case; those who wait for the store get the error of what it could not take. */
+  /** Appends events to the store. They are recorded in memory in any case; callers that wait for the store get its error. */
   #store(eventLog: EventLog, events: readonly SessionEvent[]): void {
     if (this.broken !== undefined) return;
     try {
@@ -293,27 +296,30 @@ export class Session {
     }
   }
 
-  /** Every call in the order it arrived, each with its result, without the batches that were rolled back. */
+  /** All calls in the order they arrived, each with its result, except those of batches that were rolled back. */
   get history(): readonly HistoryEntry[] {
     return historyOf(this.log);
   }
 
-  /** The calls that had ended when the session had so many events. @internal */
+  /** Returns the calls that had ended when the session had `length` events. @internal */
   historyAt(length: number): readonly HistoryEntry[] {
     return historyOf(this.#log?.events(length) ?? NO_EVENTS).filter((entry) => entry.result !== undefined);
   }
 
-  /** One value of the state that the tools of a toolset share. */
+  /** Returns one state value of a toolset. */
   state(toolset: string, key: string): JsonValue | undefined {
     return this.#state.get(stateKey(toolset, key));
   }
 
-  /** Every value of the state, by toolset and key. @internal */
+  /** All state values, by toolset and key. @internal */
   get stateMap(): StateMap {
     return this.#state;
   }
 
-  /** Sets one value, `undefined` removing it, and records the change. Returns the value as it is kept: frozen, and the one before when they are equal. @internal */
+  /**
+   * Sets one state value, or deletes it if undefined, and records the change. Returns the stored value: frozen, and the previous object if both are
+   * equal. @internal
+   */
   changeState({ turnId, callId, toolset, key }: StatePlace, value: JsonValue | undefined): JsonValue | undefined {
     const at = stateKey(toolset, key);
     const before = this.#state.get(at);
@@ -328,34 +334,34 @@ export class Session {
     return after;
   }
 
-  /** Records an event that comes from no call's own run, and tells those who listen. @internal */
+  /** Records an event that is not part of a call's own run, and notifies listeners. @internal */
   recordAndTell(event: SessionEvent): void {
     this.record(Object.freeze(event));
     this.#tell?.(event);
   }
 
-  /** The session as of its last turn that is over; a branch begins there. @internal */
+  /** The session after its last completed turn; branches begin here. @internal */
   get head(): SessionHead {
     this.#log ??= new SessionLog();
     if (this.#heldLength < 0) return { log: this.#log, length: this.#log.length, state: this.#state, tally: this.tally };
     return { log: this.#log, length: this.#heldLength, state: this.#heldState, tally: this.#heldTally };
   }
 
-  /** Holds the head where it is while a turn runs. @internal */
+  /** Keeps the head at its current place while turns run. @internal */
   turnsBegin(): void {
     this.#heldLength = this.length;
     this.#heldState = this.#state;
     this.#heldTally = this.tally;
   }
 
-  /** The changes of the turns are part of the session now. @internal */
+  /** Moves the head to the end of the session, after the turns have ended. @internal */
   turnsEnded(): void {
     this.#heldLength = -1;
     this.#heldState = NO_STATE;
     this.#heldTally = undefined;
   }
 
-  /** Continues from the head of another session; its events are recorded here. @internal */
+  /** Continues from the head of another session; its events are recorded in this one. @internal */
   adopt(events: readonly SessionEvent[], state: StateMap): void {
     this.recordAll(events);
     if (this.tally !== undefined) this.tally = countCalls(this.tally, events);
@@ -364,22 +370,22 @@ export class Session {
   }
 }
 
-/** The key of a value in a `StateMap`. No name of a toolset holds a control character. */
+/** Returns the key of a value in a `StateMap`. Names of toolsets contain no control characters, so the separator is unambiguous. */
 export function stateKey(toolset: string, key: string): string {
   return `${toolset}\u0000${key}`;
 }
 
-/** The toolset of a key in a `StateMap`, and the key there. */
+/** Splits a key of a `StateMap` into toolset and key. */
 export function splitStateKey(at: string): { readonly toolset: string; readonly key: string } {
   const split = at.indexOf("\u0000");
   return { toolset: at.slice(0, split), key: at.slice(split + 1) };
 }
 
-/** A whole answer is a convenience: one that the store has no room for must not cost the session what follows it. */
+/** Writes a complete answer. It is optional: if it does not fit in the store, the session must not fail for it. */
 function keepIfItFits(eventLog: EventLog, event: SessionEvent): void {
   try {
     eventLog.append([event]);
   } catch {
-    // It can be read from memory for as long as that keeps it.
+    // The answer can be read from memory while it is kept there.
   }
 }

@@ -1,47 +1,47 @@
-/** The state of a branch whose calls may not touch the world. */
+/** The state of a branch whose calls have no side effects. */
 import { isInside } from "../core/effects.ts";
 
-/** Says of which tools calls may happen for real. */
+/** Whether calls of a tool may have side effects. */
 export type SideEffects = (qualifiedName: string) => boolean;
 
 export const NO_SIDE_EFFECTS: SideEffects = () => false;
 
 interface PretendedWrite {
   readonly writes: readonly string[];
-  /** The keys that it locks, its places in its toolset included. */
+  /** The keys that the call locks, including those for its toolset. */
   readonly locked: readonly string[];
 }
 
 export class SimulationMode {
   readonly #allowsSideEffects: SideEffects;
-  /** The keys that pretended writes lock, each with the number of calls that wrote it. */
+  /** The keys locked by pretended writes, each with the number of calls that wrote it. */
   readonly #dirty = new Map<string, number>();
   readonly #pretended = new Map<string, number>();
-  /** By the id of a call, what it wrote here. */
+  /** The pretended writes, by call id. */
   readonly #writes = new Map<string, PretendedWrite>();
 
   constructor(allowsSideEffects: SideEffects = NO_SIDE_EFFECTS) {
     this.#allowsSideEffects = allowsSideEffects;
   }
 
-  /** Whether the caller lets calls of this tool happen for real. */
+  /** Whether the caller allows side effects of this tool. */
   allowsSideEffects(qualifiedName: string): boolean {
     return this.#allowsSideEffects(qualifiedName);
   }
 
-  /** Some of its calls may happen for real. */
+  /** Whether some calls may have side effects. */
   get mayBeReal(): boolean {
     return this.#allowsSideEffects !== NO_SIDE_EFFECTS;
   }
 
-  /** Resources that were written here differ from those of the world: reads of them are answered by the stand-in too. */
+  /** Records a pretended write: the resources now differ from the real ones, so the stand-in answers reads of them too. */
   markDirty(callId: string, write: PretendedWrite): void {
     if (this.#writes.has(callId)) return;
     this.#writes.set(callId, write);
     this.#count(write, 1);
   }
 
-  /** The call was not run after all, or was taken back. */
+  /** Removes a call's pretended write, because the call did not run or was taken back. */
   forget(callId: string): void {
     const write = this.#writes.get(callId);
     if (write === undefined) return;
@@ -54,12 +54,12 @@ export class SimulationMode {
     for (const key of locked) addTo(this.#dirty, key, change);
   }
 
-  /** The resources that were written, in the tools' own words. */
+  /** The keys that were written, as the tools declare them. */
   get pretended(): readonly string[] {
     return [...this.#pretended.keys()];
   }
 
-  /** Takes over what a branch of this branch pretended to write. */
+  /** Adds the pretended writes of a branch of this branch. */
   adopt(branch: SimulationMode): void {
     this.#count({ writes: branch.pretended, locked: [...branch.#dirty.keys()] }, 1);
   }
@@ -69,14 +69,14 @@ export class SimulationMode {
     return keys.some((key) => [...this.#dirty.keys()].some((dirty) => isInside(key, dirty) || isInside(dirty, key)));
   }
 
-  /** The mode of a branch of this branch: it begins with the same dirty keys, and adds to them alone. */
+  /** Returns the mode of a branch of this branch: it begins with the same dirty keys, and changes only its own copy. */
   branch(allowsSideEffects?: SideEffects): SimulationMode {
     const branch = new SimulationMode(this.mayBeReal ? this.#narrowed(allowsSideEffects) : NO_SIDE_EFFECTS);
     branch.adopt(this);
     return branch;
   }
 
-  /** Effects that are not allowed here are not allowed in a branch either. */
+  /** Side effects that are not allowed here are not allowed in a branch either. */
   #narrowed(allows: SideEffects | undefined): SideEffects {
     const own = this.#allowsSideEffects;
     return allows === undefined ? own : (name) => own(name) && allows(name);

@@ -1,7 +1,7 @@
-/** A set that mostly has one element, for which no set is made. */
+/** A set that usually has one element, and then allocates no `Set`. */
 export class SmallSet<Element> {
   #sole: Element | undefined = undefined;
-  /** Made for a second one, and kept until it is empty. */
+  /** Created for a second element, and kept until it is empty. */
   #several: Set<Element> | undefined = undefined;
 
   get any(): boolean {
@@ -18,7 +18,7 @@ export class SmallSet<Element> {
     if (this.#several !== undefined) this.#sole = undefined;
   }
 
-  /** False for one that is not in it. */
+  /** Removes an element. Returns false if it is not in the set. */
   remove(element: Element): boolean {
     if (this.#sole === element) {
       this.#sole = undefined;

@@ -1,27 +1,27 @@
-/** The turns of one session: one after the other, except those that may run at the same time. */
+/** The turns of one session: they run one after the other, except those that may run concurrently. */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { onAbort } from "../policy/attempts/deadline.ts";
 import { runInContext } from "./run-in-context.ts";
 import { SmallSet } from "./small-set.ts";
 import { endTurnWait, deadlocks, newTurnWait, noteTurnWait, turnDeadlock } from "./turn-waits.ts";
 
-/** The turn that the code running now belongs to: how a handler's own calls are distinguished from those of others. */
+/** The place of the current code: it distinguishes the calls of a handler from other calls. */
 const CURRENT = new AsyncLocalStorage<Place>();
 
-/** A call of a turn, as far as the calls that its handler makes need it. */
+/** A call of a turn, as far as calls made by its handler need it. */
 export interface TurnCall {
   readonly callId: string;
-  /** The turn that it is part of. */
+  /** The turn that the call is part of. */
   readonly turn: object;
-  /** Why its message was voided, or its batch rolled back. */
+  /** Why the call's message was voided, or its batch rolled back; undefined if neither happened. */
   readonly takenBack: string | undefined;
-  /** Nothing takes it back any more, as its batch or message is over. */
+  /** Whether the call can no longer be taken back, because its batch or message is complete. */
   readonly isSettled: boolean;
-  /** The place of its own calls once it has left its turn. */
+  /** The separate turn for the calls of its handler once the call has left its turn (see `TurnQueue.beside`). */
   readonly beside: RunningTurn | undefined;
 }
 
-/** Where the handler of one call runs. */
+/** The place of code in the handler of a call. */
 class HandlerPlace {
   readonly turn: RunningTurn;
   readonly call: TurnCall;
@@ -32,76 +32,76 @@ class HandlerPlace {
   }
 }
 
-/** Where code runs that a turn called: in the handler of one of its calls, or outside of them. */
+/** The place of code called by a turn: in the handler of one of its calls, or outside of any. */
 type Place = RunningTurn | HandlerPlace;
 
 export interface RunningTurn {
   readonly queue: TurnQueue;
-  /** The place in a turn of another session where this one was begun. */
+  /** The place, in a turn of another session, where this turn was started. */
   readonly outer: Place | undefined;
-  /** The queues that code of it waits in. */
+  /** The queues in which code of this turn waits. */
   readonly waitsIn: TurnQueue[];
-  /** The number of its works under way: its own, and those that joined it. */
+  /** How many works of the turn are running: its own, and those that joined it. */
   works: number;
   over: boolean;
-  /** Data that its runner keeps with it. */
+  /** Data of the turn's runner. */
   held: object | undefined;
-  /** Those of them that joined it; made when the first one does. */
+  /** The works that joined; created with the first of them. */
   joined: Set<JoinedWork> | undefined;
-  /** Where a call of it continues that has left it; the latest, where several have. */
+  /** The separate turn of a call that has left this turn; the latest, if several have. */
   continuesIn: RunningTurn | undefined;
 }
 
-/** Work that a call of a turn asked for. It is part of the turn until that call leaves it, and goes with it. */
+/** Work requested by a call of a turn. It is part of that turn until the call leaves it; then it moves along. */
 interface JoinedWork {
   turn: RunningTurn;
-  /** Undefined where the turn has one call only. */
+  /** Undefined if the turn has only one call. */
   readonly call: TurnCall | undefined;
 }
 
 export interface TurnOptions {
-  /** Aborts the wait for the turn. */
+  /** Aborting stops waiting for the turn. */
   readonly signal?: AbortSignal | undefined;
-  /** Runs at the same time as other turns that are concurrent as well; the others it waits for, and they for it. @default false */
+  /** Whether the turn runs concurrently with other concurrent turns; it and non-concurrent turns wait for each other. @default false */
   readonly concurrent?: boolean;
 }
 
 /**
- * The work of a turn, called with the turn that it is part of (undefined for work that was cancelled while it waited), and with the call
- * whose handler asks for it, which may be of a turn that is over.
+ * The work of a turn. Called with its turn (undefined for work cancelled while it waited) and with the call whose handler requested it, whose turn
+ * may be over.
  */
 type Work<T> = (turn: RunningTurn | undefined, caller: TurnCall | undefined) => T | Promise<T>;
 
-/** Whether there ever was a turn whose calls may have no effects: where not, the caller need not be known. */
+/** Whether any turn has ever been part of a simulation: if not, the caller need not be determined. */
 export const simulations = { haveBegun: false };
 
-/** Whether code ever ran in a place: where not, the caller need not be known. */
+/** Whether any code has ever run in a place: if not, the caller need not be determined. */
 export const places = { haveBegun: false };
 
-/** True in code that a turn called whose calls may not touch the world, also once that turn is over: what it calls elsewhere would be real. */
+/** Whether the current code was called by a simulated turn, even if that turn is over: its calls to other sessions would be real. */
 export function isInsideSimulation(): boolean {
   let turn = turnOf(CURRENT.getStore());
   while (turn !== undefined && !turn.queue.isSimulation) turn = turnOf(turn.outer);
   return turn !== undefined;
 }
 
-/** Runs the handler of a call: the calls that it makes in the same session are found to be made in this one. */
+/** Runs the handler of a call, so that calls it makes in the same session are attributed to this call. */
 export function withinCall<T>(turn: RunningTurn, call: TurnCall, work: () => T): T {
   places.haveBegun = true;
   return runInContext(CURRENT, new HandlerPlace(turn, call), work);
 }
 
-/** The place of the code running now: the call that it is the handler of, where that is known, and what the runner of its turn keeps with it. */
+/** Returns the place of the current code: the call whose handler it is in, if known, and the data of its turn's runner. */
 export function currentPlace(): { readonly call: TurnCall | undefined; readonly held: object | undefined } {
   const place = CURRENT.getStore();
   return { call: place instanceof HandlerPlace ? place.call : undefined, held: turnOf(place)?.held };
 }
 
 /**
- * The call whose handler the code running now belongs to, in whichever session; undefined outside of handlers.
+ * Returns the call whose handler the current code is in, in any session; undefined outside of handlers.
  *
- * @param soleOf the only call of a turn whose calls are not distinguished, by the data of its runner
- * @param from other code than that running now
+ * @param soleOf returns the only call of a turn whose calls are not distinguished, from its runner's data
+ * @param from the place of other code than the current
  */
 export function callAround<Sole>(soleOf: (held: object | undefined) => Sole, from = CURRENT.getStore()): TurnCall | Sole | undefined {
   for (let place: Place | undefined = from; place !== undefined; place = turnOf(place)?.outer) {
@@ -111,7 +111,7 @@ export function callAround<Sole>(soleOf: (held: object | undefined) => Sole, fro
   return undefined;
 }
 
-/** A place for the handler of a call that belongs to no session's turn. */
+/** Creates a place for the handler of a call outside any session's turn. */
 export function placeOfNoTurn(held: object): RunningTurn {
   return newTurn({ queue: NO_QUEUE, outer: CURRENT.getStore(), works: 1, held });
 }
@@ -132,7 +132,7 @@ interface WaitingTurn {
   start(): void;
 }
 
-/** Called when a turn begins while none runs, and when none runs any more. */
+/** Called when the first turn starts, and when the last one has ended. */
 export interface TurnBounds {
   turnsBegin(): void;
   turnsEnded(): void;
@@ -141,32 +141,31 @@ export interface TurnBounds {
 export class TurnQueue {
   readonly isSimulation: boolean;
   readonly #bounds: TurnBounds;
-  /** Several only while all of them are concurrent. */
+  /** The running turns; several only while all of them are concurrent. */
   readonly #running = new SmallSet<RunningTurn>();
   #areConcurrent = false;
   #waiting: WaitingTurn[] | undefined;
   #isStarting = false;
-  /** How many turns run at the same time as others. */
+  /** How many separate turns run (see `beside`). */
   #besides = 0;
 
-  /** @param isSimulation none of its turns may touch the world */
+  /** @param isSimulation whether its turns have no side effects */
   constructor(bounds: TurnBounds, isSimulation: boolean) {
     this.#bounds = bounds;
     this.isSimulation = isSimulation;
     if (isSimulation) simulations.haveBegun = true;
   }
 
-  /** True while a turn runs. */
+  /** Whether a turn is running. */
   get busy(): boolean {
     return this.#running.any;
   }
 
   /**
-   * Runs the work of a turn as soon as every earlier turn is over that it cannot overlap; at once and synchronously when there is
-   * none.
+   * Runs the work of a turn once all earlier turns that it cannot overlap are over; immediately and synchronously if there are none.
    *
-   * Work that is asked for by a handler of a running turn joins that turn: waiting for its end would be waiting for itself. So does
-   * work whose signal aborts while it waits, since it will start nothing. A turn is over when all of its work is.
+   * Work requested by a handler of a running turn joins that turn: waiting for the turn's end would be a deadlock. Work whose signal aborts while it
+   * waits joins too, as it will start nothing. A turn is over when all of its work is.
    */
   run<T>(work: Work<T>, { signal, concurrent = false }: TurnOptions = NO_OPTIONS): T | Promise<T> {
     if (!this.busy && this.#besides === 0) return this.#start(work, concurrent);
@@ -177,11 +176,11 @@ export class TurnQueue {
   }
 
   /**
-   * A turn outside of all others, for a call that outlives its own: what its handler calls in the session joins it, and no other turn waits
-   * for it. `endBeside` ends it.
+   * Creates a separate turn for a call that outlives its own turn: calls of its handler in this session join it, and no other turn waits for it.
+   * `endBeside` ends it.
    *
    * @param from the turn that the call has left while it ran
-   * @param isOfCall whether work that this call of that turn asked for goes with it
+   * @param isOfCall whether work requested by a call of that turn belongs to the leaving call, and moves with it
    */
   beside(held: object, from?: RunningTurn, isOfCall?: (call: TurnCall | undefined) => boolean): RunningTurn {
     const turn = newTurn({ queue: this, outer: undefined, works: 1, held });
@@ -196,18 +195,18 @@ export class TurnQueue {
     this.#end(turn);
   }
 
-  /** Resolves when no turn runs or waits. A handler of the running turn that awaits it waits for itself. */
+  /** Resolves when no turn runs or waits. Awaiting it in a handler of the running turn is a deadlock. */
   async whenIdle(): Promise<void> {
     while (this.busy)
       await new Promise<void>((resolve) => this.#enqueue({ concurrent: false, start: () => void this.#start(() => resolve(), false) }));
   }
 
-  /** True in code that a running turn called, also by way of another session's turn. */
+  /** Whether a running turn called the current code, directly or through another session's turn. */
   get isInside(): boolean {
     return this.#own !== undefined;
   }
 
-  /** The place in a running turn of this queue that called the code running now. */
+  /** The place of the current code in a running turn of this queue, if any. */
   get #own(): Place | undefined {
     let place = CURRENT.getStore();
     for (let turn = turnOf(place); turn !== undefined && (turn.queue !== this || turn.over || hasLeft(place)); turn = turnOf(place)) {
@@ -218,7 +217,7 @@ export class TurnQueue {
     return place;
   }
 
-  /** Where code continues whose call has left its turn, which is over. */
+  /** Returns where the code of a call continues that has left its turn, which is over. */
   #besideOf(place: Place, turn: RunningTurn): Place | undefined {
     const call = place instanceof HandlerPlace ? place.call : undefined;
     const beside = call?.beside ?? turn.continuesIn;
@@ -234,13 +233,13 @@ export class TurnQueue {
     const current = CURRENT.getStore();
     let outer = current;
     for (let one = turnOf(outer); one?.over === true; one = turnOf(outer)) outer = one.outer;
-    // A handler that continues after its turn is not part of the new turn, but may be that of a call which was taken back.
+    // Code of a handler that continues after its turn is not part of the new turn, but its call may have been taken back.
     const caller = current instanceof HandlerPlace && current.turn.queue === this ? current.call : undefined;
     const turn = newTurn({ queue: this, outer, works: 0, held: undefined });
     if (!this.busy) this.#bounds.turnsBegin();
     this.#running.add(turn);
     this.#areConcurrent = concurrent;
-    // The steps after its work run within it too: each promise made outside would keep a context of its own while it waits.
+    // The steps after the work run in its context too: a promise created outside would keep its own context while it waits.
     places.haveBegun = true;
     return runInContext(CURRENT, turn, () => this.#workIn(turn, work, caller));
   }
@@ -261,7 +260,7 @@ export class TurnQueue {
     return this.#endAfter(turn, answer, joined);
   }
 
-  /** As `#workIn`, for work that may move to another turn with the call that asked for it. */
+  /** Like `#workIn`, for work that may move to another turn together with the call that requested it. */
   #join<T>(turn: RunningTurn, work: Work<T>, call?: TurnCall): T | Promise<T> {
     const joined: JoinedWork = { turn, call };
     (turn.joined ??= new Set()).add(joined);
@@ -269,7 +268,7 @@ export class TurnQueue {
   }
 
   #endAfter<T>(turn: RunningTurn, answer: Promise<T>, joined?: JoinedWork): Promise<T> {
-    // Not finally(), which makes two more promises on the way of every turn.
+    // Not `finally()`, which would create two more promises for every turn.
     return answer.then(
       (value) => {
         this.#end(leaving(turn, joined));
@@ -283,7 +282,7 @@ export class TurnQueue {
   }
 
   #wait<T>(work: Work<T>, signal: AbortSignal | undefined, concurrent: boolean): Promise<T> {
-    // Keeps the caller's own asynchronous context, which is not that of the turn that ends before this one.
+    // Keeps the caller's asynchronous context instead of that of the turn that ends before this one.
     const asCaller = AsyncLocalStorage.snapshot();
     const place = CURRENT.getStore();
     const callers = runningTurns(place);
@@ -311,12 +310,12 @@ export class TurnQueue {
               this.#waiting = this.#waiting?.filter((other) => other !== waiting);
               endTurnWait(wait);
               settle(() => asCaller(() => this.#joinRunning(work)), resolve, reject);
-              this.#startWaiting(); // those behind it may have waited for it alone
+              this.#startWaiting(); // turns queued behind it may have waited only for it
             });
     });
   }
 
-  /** Whether the turns that run here cannot all end before another does. */
+  /** Whether the running turns here cannot all end before another turn does. */
   #waitsFor(turn: RunningTurn, seen: Set<TurnQueue> = new Set()): boolean {
     if (turn.queue === this && !turn.over) return true;
     if (seen.has(this)) return false;
@@ -334,7 +333,7 @@ export class TurnQueue {
     (this.#waiting ??= []).push(waiting);
   }
 
-  /** Some of a turn's work is over. */
+  /** Records that one work of a turn has ended. */
   #end(turn: RunningTurn): void {
     if (--turn.works > 0) return;
     turn.over = true;
@@ -346,9 +345,9 @@ export class TurnQueue {
     this.#startWaiting();
   }
 
-  /** Begins what waits, in the order it came, as far as it may run now. */
+  /** Starts waiting turns in order, as far as they may run now. */
   #startWaiting(): void {
-    if (this.#isStarting) return; // a turn that was over at once: the loop below, which began it, continues
+    if (this.#isStarting) return; // a turn that ended at once: the loop below, which started it, continues
     this.#isStarting = true;
     for (let next = this.#waiting?.[0]; next !== undefined && this.#mayStart(next.concurrent); next = this.#waiting?.[0]) {
       this.#waiting?.shift();
@@ -360,12 +359,12 @@ export class TurnQueue {
 
 const NO_QUEUE = new TurnQueue({ turnsBegin() {}, turnsEnded() {} }, false);
 
-/** Whether the code is that of a call which continues after its turn. */
+/** Whether the code belongs to a call that continues after its turn. */
 function hasLeft(place: Place | undefined): boolean {
   return place instanceof HandlerPlace && place.call.beside?.over === false && place.call.beside !== place.turn;
 }
 
-/** The turn that some work is part of when it ends. */
+/** Returns the turn that a work is part of when it ends. */
 function leaving(turn: RunningTurn, joined: JoinedWork | undefined): RunningTurn {
   joined?.turn.joined?.delete(joined);
   return joined?.turn ?? turn;
@@ -379,7 +378,7 @@ function move(work: JoinedWork, turn: RunningTurn): void {
   (turn.joined ??= new Set()).add(work);
 }
 
-/** The turn and those that it is part of, as far as they are not over. */
+/** Returns the turn and its outer turns that are not over. */
 function runningTurns(place: Place | undefined): RunningTurn[] {
   const turns: RunningTurn[] = [];
   for (let one = turnOf(place); one !== undefined; one = turnOf(one.outer)) if (!one.over) turns.push(one);

@@ -1,33 +1,33 @@
-/** The waits of running code for the turn of a session: a handler that waits for one holds what its calls hold. */
+/** Waits of running code for turns of sessions: a handler that waits for a turn still holds the locks of its calls. */
 import { ToolError } from "../core/error.ts";
 
 interface WaitingTurn {
   readonly queue: object;
   readonly over: boolean;
-  /** The queues that it waits in. */
+  /** The queues that the turn waits in. */
   readonly waitsIn: object[];
 }
 
-/** The only call of a turn, by the data of its runner. */
+/** Returns the only call of a turn, from its runner's data. */
 type SoleOf = (held: object | undefined) => object | undefined;
 
 export interface TurnWait {
-  /** Unlike the id of any call. */
+  /** Different from every call id. */
   readonly id: string;
   readonly queue: object;
-  /** The call whose handler waits; undefined where the code is part of no turn. */
+  /** Returns the call whose handler waits; undefined if the code is part of no turn. */
   readonly callAround: ((soleOf: SoleOf) => object | undefined) | undefined;
-  /** The turns that the code is part of. */
+  /** The turns that the waiting code is part of. */
   readonly turns: readonly WaitingTurn[];
 }
 
 let made = 0;
 
 const UNDER_WAY = new Set<TurnWait>();
-/** How many of them wait in each queue. */
+/** How many waits there are for each queue. */
 const AWAITED = new Map<object, number>();
 
-/** Finds the waits that would be deadlocks; set on the floor of calls, where locks are known. */
+/** Detects waits that would be deadlocks; set by the code that runs calls, which knows the locks. */
 export const deadlocks = { closedBy: (_wait: TurnWait): boolean => false };
 
 export function newTurnWait(fields: Omit<TurnWait, "id">): TurnWait {
@@ -53,7 +53,7 @@ export function turnWaits(): ReadonlySet<TurnWait> {
   return UNDER_WAY;
 }
 
-/** Whether the turn that runs there is waited for. */
+/** Whether a handler waits for a turn of this queue. */
 export function isTurnAwaited(queue: object | undefined): boolean {
   return queue !== undefined && AWAITED.has(queue);
 }

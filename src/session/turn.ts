@@ -1,4 +1,4 @@
-/** One turn of a session: its once-per-turn tools, the tool that ended it, and the changes of state that can be taken back. */
+/** One turn of a session: its once-per-turn tools, the tool that ended it, and its state changes, which can be undone. */
 import type { ToolState } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
@@ -7,14 +7,12 @@ import type { Ids } from "../core/ports.ts";
 import { stateKey, type Session } from "./session.ts";
 import type { RunningTurn, TurnCall } from "./turn-queue.ts";
 
-/** A change that a call made to a session's state. */
+/** A change to a session's state by a call. */
 export interface StateChange {
   readonly callId: string;
   readonly toolset: string;
   readonly key: string;
-  /** The value before. */
   readonly before: JsonValue | undefined;
-  /** The value after. */
   readonly after: JsonValue | undefined;
 }
 
@@ -28,38 +26,41 @@ interface EarlierTurn {
 
 export class Turn {
   readonly session: Session;
-  /** How many events the session had when its round began: what the calls of it see as history. */
+  /** How many events the session had when the round began: the calls of the round see these as history. */
   startsAt: number;
-  /** The history that the model was given when it made the calls of its round; undefined where it was not given. */
+  /** The history that the model was given when it made the calls of the round; undefined if not given. */
   shown: readonly ModelMessage[] | undefined;
-  /** The turn whose handler made these calls: what they did is taken back with it. */
+  /** The turn whose handler made these calls: if that turn is taken back, so are these calls. */
   readonly joins: Turn | undefined;
-  /** The call of the same session whose handler made these calls: what they did is taken back with it. */
+  /** The call of the same session whose handler made these calls: if that call is taken back, so are these calls. */
   readonly madeIn: TurnCall | undefined;
-  /** Finds the calls that handlers of this turn make; undefined for calls of no session. */
+  /** Identifies calls made by handlers of this turn; undefined for calls outside any session. */
   running: RunningTurn | undefined;
-  /** The turn that is the next to take back what this one did: that of the call it was made in. */
+  /** The next outer turn that may undo changes of this one: the turn of the call whose handler made these calls. */
   readonly #outer: Turn | undefined;
   readonly #ids: Ids;
   #id: string | undefined;
   #used: Set<string> | undefined;
   #changes: Map<string, StateChange> | undefined;
-  /** Every change since the round began, in order; undefined while there is no round. */
+  /** Every change since the round began, in order; undefined outside a round. */
   #roundChanges: StateChange[] | undefined;
-  /** Changes of calls that were taken back, each below a change of another call. */
+  /** Changes of calls that were taken back, each overwritten by a later change of another call. */
   #covered: readonly StateChange[] | undefined;
-  /** The tool that ended the turn; calls after it are skipped. */
+  /** The tool that ended the turn; later calls are skipped. */
   endedBy: string | undefined;
-  /** Whether the calls that handlers make are distinguished by the call, which costs each of them a context of its own: it may be voided without the rest. */
+  /**
+   * Whether calls of handlers are attributed to the handler's own call, because that call may be voided without the others. This costs a context for
+   * each call.
+   */
   tracksCallers: boolean;
-  /** It has one call and nothing after it: values kept for the turn would never be read. */
+  /** Whether the turn has just one call: values cached for the turn would never be read. */
   isSingleCall = false;
-  /** The single call of a turn that joined no other: whatever its handler calls in this turn is made by it. */
+  /** The single call of a turn that joined no other: it makes all calls that handlers of this turn make. */
   sole: TurnCall | undefined;
-  /** Answers of calls that its handlers made are cached for the other calls of the turn. */
+  /** Whether answers of calls made by handlers are cached for other calls of the turn. */
   keepsAnswers = false;
 
-  /** @param earlier set for a turn that began before a crash, and for one that joins a turn that runs */
+  /** @param earlier set for a turn that began before a crash, and for one that joins a running turn */
   constructor(session: Session, ids: Ids, earlier?: EarlierTurn) {
     this.session = session;
     this.#id = earlier?.id;
@@ -76,12 +77,12 @@ export class Turn {
     return (this.#id ??= this.#ids.next("turn"));
   }
 
-  /** Names the message of the model that is being answered: the same for all of its calls, and for no other message. */
+  /** Identifies the model's message whose calls are running: the same for all of its calls, and different for every other message. */
   get message(): string {
     return `${this.id}/${this.startsAt}`;
   }
 
-  /** Takes the one use of a once-per-turn tool; an error when it was taken before. */
+  /** Uses up the one use of a once-per-turn tool; returns an error if it was used before. */
   useOnce(qualifiedName: string): ToolError | undefined {
     if (this.joins !== undefined) return this.joins.useOnce(qualifiedName);
     this.#used ??= new Set();
@@ -94,14 +95,14 @@ export class Turn {
     return undefined;
   }
 
-  /** Gives the one use of a once-per-turn tool back: its call was not run after all. */
+  /** Returns the one use of a once-per-turn tool, because its call did not run after all. */
   giveBack(qualifiedName: string): void {
     if (this.joins !== undefined) this.joins.giveBack(qualifiedName);
     else this.#used?.delete(qualifiedName);
     if (this.endedBy === qualifiedName) this.endedBy = undefined;
   }
 
-  /** The state that the tools of one toolset see during a call, with each change noted so that it can be taken back. */
+  /** Returns the state of one toolset during a call; each change is noted so that it can be undone. */
   stateOf(toolset: string, callId: string): ToolState {
     return {
       get: (key) => this.session.state(toolset, key),
@@ -114,12 +115,12 @@ export class Turn {
     };
   }
 
-  /** Takes back what this turn changed in the state, except where another turn has changed it since. */
+  /** Undoes this turn's changes to the state, except where another turn has changed the value since. */
   rollBack(): void {
     this.#takeBack([...(this.#changes?.values() ?? [])]);
   }
 
-  /** Changes that another call has made since go when that one's change is taken back: the calls that made them are void as well. */
+  /** Undoes changes. A change that another call has overwritten is undone once that call's change is, because the calls that made both are void. */
   #takeBack(changes: readonly StateChange[]): void {
     const root = this.joins ?? this;
     const taken = new Set(takeBack(this.session, this.id, changes));
@@ -130,11 +131,11 @@ export class Turn {
     }
     const covered = [...(root.#covered ?? []), ...changes].filter((change) => !taken.has(change));
     root.#covered = covered.length === 0 ? undefined : covered;
-    // The turn it joined finds the value as it is now, should it be taken back itself.
+    // The outer turn needs the current values in case it is undone itself.
     if (this.#outer !== undefined) for (const change of taken) this.#outer.#note({ ...change, before: change.after, after: change.before });
   }
 
-  /** Begins a message of the model. @param shown the history that it answers */
+  /** Starts a round, for one message of the model. @param shown the history that the message answers */
   beginRound(shown: readonly ModelMessage[] | undefined): void {
     this.tracksCallers = true;
     this.startsAt = this.session.length;
@@ -142,7 +143,7 @@ export class Turn {
     this.#roundChanges = [];
   }
 
-  /** The message that is being answered will not be voided any more. */
+  /** Called when the current message can no longer be voided. */
   keepRound(): void {
     this.tracksCallers = this.madeIn !== undefined;
   }
@@ -152,7 +153,7 @@ export class Turn {
     this.#covered = undefined;
   }
 
-  /** Takes back what these calls of the round changed in the state, except where another call has changed it since. */
+  /** Undoes the state changes of these calls of the round, except where another call has changed the value since. */
   takeBackRound(callIds: ReadonlySet<string>): void {
     const changes: StateChange[] = [];
     const latest = new Map<string, number>();
@@ -161,7 +162,7 @@ export class Turn {
       const at = stateKey(change.toolset, change.key);
       const index = latest.get(at) ?? -1;
       const earlier = changes[index];
-      // Of changes with another call's between them, the earlier ones are found when that one's has gone.
+      // If another call's change is between two changes, the earlier of them is undone when that change is undone.
       if (earlier?.after === change.before && earlier !== undefined) changes[index] = { ...change, before: earlier.before };
       else latest.set(at, changes.push(change) - 1);
     }
@@ -178,13 +179,13 @@ export class Turn {
   }
 }
 
-/** The call whose handler asks for this work of a turn; one of a turn that is over counts only if it was taken back. */
+/** Returns the call whose handler requests this work of a turn. If its turn is over, the call counts only if it was taken back. */
 export function callerIn(running: RunningTurn | undefined, caller: TurnCall | undefined): TurnCall | undefined {
   if (running?.held instanceof Turn) return caller ?? running.held.sole;
   return caller?.takenBack === undefined ? undefined : caller;
 }
 
-/** Undoes changes, the last one first; one that another call has changed since stays. */
+/** Undoes changes, last first; skips values that another call has changed since. Returns the undone changes. */
 export function takeBack(session: Session, turnId: string, changes: readonly StateChange[]): readonly StateChange[] {
   return changes.toReversed().filter(({ callId, toolset, key, before, after }) => {
     const isLatest = session.state(toolset, key) === after;
@@ -193,7 +194,7 @@ export function takeBack(session: Session, turnId: string, changes: readonly Sta
   });
 }
 
-/** Makes changes again that were taken back, the first one first, where the value has not changed since. */
+/** Redoes changes that were undone, first one first, where the value has not changed since. */
 export function makeAgain(session: Session, turnId: string, changes: readonly StateChange[]): void {
   for (const { callId, toolset, key, before, after } of changes)
     if (session.state(toolset, key) === before) session.changeState({ turnId, callId, toolset, key }, after);
