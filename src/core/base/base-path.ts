@@ -1,9 +1,9 @@
-/** The path below which a server is reached, such as `/haft` of `https://app.example/haft/`. */
+/** The path under which a server is reached, such as `/haft` for `https://app.example/haft/`. */
 
-/** Characters that mean the same in addresses, patterns and pages: none that is escaped, and no dot at the beginning of a part. */
+/** Allows only characters that mean the same in URLs, patterns and pages: no escaped ones, and no dot at the start of a segment. */
 const BASE_PATH = /^(?:\/[\w~-][\w.~-]*)+$/u;
 
-/** The first parts of the server's own paths: below one of them, a path could be read with the base path and without it. */
+/** The first segments of the server's own paths. A base path must not begin with one: a path could then be read with or without the base path. */
 const OWN_PARTS: ReadonlySet<string> = new Set([
   "agents",
   "approvals",
@@ -25,7 +25,7 @@ const OWN_PARTS: ReadonlySet<string> = new Set([
   "v1",
 ]);
 
-/** Why a text cannot be one, as the end of a sentence; undefined for one that can. */
+/** Returns why a text is not a valid base path, as the end of a sentence; undefined if it is valid. */
 export function basePathFault(text: string): string | undefined {
   if (!BASE_PATH.test(text))
     return 'must be a path such as "/haft" or "/tools/haft": it begins with a slash and does not end with one, and its parts have letters, digits, "-", "_", "~" and dots within. Leave it out for the root of a host.';
@@ -33,7 +33,7 @@ export function basePathFault(text: string): string | undefined {
   return `must not begin as a path of the server. Choose one such as "/haft", whose first part is none of ${[...OWN_PARTS].join(", ")}.`;
 }
 
-/** The target of a request below the path, as at the root; a target that does not begin with the path is returned as it is. */
+/** Returns a request target without the base path; a target that does not begin with it is returned unchanged. */
 export function withoutBasePath(target: string, basePath: string): string {
   if (!target.startsWith(basePath)) return target;
   const rest = target.slice(basePath.length);

@@ -1,4 +1,4 @@
-/** Texts with the names of properties in braces: `stock:{item}`. */
+/** Templates with property names in braces: `stock:{item}`. */
 import { isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
 
 /** A literal text, or the path of the property whose value is inserted. */
@@ -7,9 +7,9 @@ export type TemplatePart = string | readonly string[];
 const BRACES = /\{\{|\}\}|\{([^{}]*)\}|[{}]/g;
 
 /**
- * Reads `{item}` and `{order.id}`; `{{` and `}}` mean the braces themselves. At least one part.
+ * Reads `{item}` and `{order.id}`; `{{` and `}}` are literal braces. The result has at least one part.
  *
- * @returns the parts, or the reason why it cannot be read
+ * @returns the parts, or the reason why the template is invalid
  */
 export function readBraces(template: string): { readonly parts: readonly TemplatePart[] } | { readonly reason: string } {
   const parts: TemplatePart[] = [];
@@ -26,7 +26,7 @@ export function readBraces(template: string): { readonly parts: readonly Templat
   return { parts };
 }
 
-/** The value of a property, own properties only; undefined where there is none. */
+/** Returns the value at a path, own properties only; undefined if there is none. */
 export function valueAt(path: readonly string[], input: JsonObject): JsonValue | undefined {
   let value: JsonValue | undefined = input;
   for (const name of path) value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;

@@ -1,16 +1,16 @@
-/** The one text of a JSON value, for hashes and keys. */
+/** One canonical text for each JSON value, for hashes and keys. */
 import type { JsonObject, JsonValue } from "./json.ts";
 
 /**
  * Writes JSON with object keys sorted by UTF-16 units and no white space, so that equal values have equal text.
  *
- * `-0` is written as `0`. The value must be plain JSON no deeper than the stack allows (see `copyJson`).
+ * `-0` is written as `0`. The value must be plain JSON, no deeper than the stack allows (see `copyJson`).
  */
 export function canonicalJson(value: JsonValue): string {
   return isSorted(value) ? JSON.stringify(value) : writeSorted(value);
 }
 
-/** Whether every object has its keys in order already, as most have. */
+/** Whether the keys of every object are already sorted, as is usual. */
 function isSorted(value: JsonValue | undefined): boolean {
   if (typeof value !== "object" || value === null) return value !== undefined;
   if (Array.isArray(value)) return value.every(isSorted);

@@ -1,19 +1,19 @@
-/** Checks that parsed JSON has the shape a type promises: small functions put together into tables, quick and without a library. */
+/** Checks that parsed JSON has the shape of a type: small functions combined in tables, fast and without a library. */
 import { type JsonValue, isJsonArray, isJsonObject } from "./json.ts";
 import { plural } from "./wording.ts";
 
-/** A problem of a value, and its place. */
+/** A problem in a value, and its place. */
 export interface ShapeProblem {
-  /** The way down to what is wrong, without the leading `$`. */
+  /** The path to the wrong value, without the leading `$`. */
   readonly path: string;
   readonly expected: string;
   readonly found: JsonValue | undefined;
 }
 
-/** Returns nothing for a sound value. */
+/** Checks a value; returns undefined if it is valid. */
 export type ShapeCheck = (value: JsonValue | undefined) => ShapeProblem | undefined;
 
-/** `$.a.b is 5; expected a text`, at most about 200 characters. */
+/** Describes a problem: `$.a.b is 5; expected a text`, at most about 200 characters. */
 export function describeProblem({ path, expected, found }: ShapeProblem): string {
   return `$${path} is ${spell(found)}; expected ${expected}`;
 }
@@ -23,26 +23,26 @@ export const anyText: ShapeCheck = (value) => (typeof value === "string" ? undef
 export const truth: ShapeCheck = (value) => (typeof value === "boolean" ? undefined : problem("a boolean", value));
 export const jsonObject: ShapeCheck = (value) => (isJsonObject(value) ? undefined : problem("an object", value));
 
-/** A text of so many UTF-16 units. */
+/** Checks for a string of a length in UTF-16 units, both bounds inclusive. */
 export function textOf(minLength: number, maxLength: number): ShapeCheck {
   const expected = `a string of ${minLength} to ${plural(maxLength, "character")}`;
   return (value) =>
     typeof value === "string" && value.length >= minLength && value.length <= maxLength ? undefined : problem(expected, value);
 }
 
-/** @param fault must be found nowhere in the text */
+/** @param fault must not match anywhere in the text */
 export function textLike(pattern: RegExp, expected: string, fault?: RegExp): ShapeCheck {
   return (value) =>
     typeof value === "string" && pattern.test(value) && fault?.test(value) !== true ? undefined : problem(expected, value);
 }
 
-/** A number within bounds, both inclusive. */
+/** Checks for a number within bounds, both inclusive. */
 export function numberOf(min: number, max: number): ShapeCheck {
   const expected = max === Number.MAX_VALUE ? `a number of at least ${min}` : `a number from ${min} to ${max}`;
   return (value) => (typeof value === "number" && value >= min && value <= max ? undefined : problem(expected, value));
 }
 
-/** A whole number that counts something. */
+/** Checks for a count: an integer of at least 0. */
 export const count: ShapeCheck = (value) =>
   Number.isSafeInteger(value) && Number(value) >= 0 ? undefined : problem("an integer of at least 0", value);
 
@@ -68,7 +68,7 @@ export function listOf(check: ShapeCheck, maxItems = Infinity): ShapeCheck {
   };
 }
 
-/** An object with these fields. Others are no business of the check. */
+/** Checks for an object with these fields. Other fields are ignored. */
 export function shape(fields: Readonly<Record<string, ShapeCheck>>): ShapeCheck {
   const names = Object.keys(fields);
   const checks = Object.values(fields);
@@ -83,7 +83,7 @@ export function shape(fields: Readonly<Record<string, ShapeCheck>>): ShapeCheck 
   };
 }
 
-/** An object whose `field` says which of the checks it must pass. */
+/** Checks for an object whose `field` determines which of the checks applies. */
 export function variantOf(field: string, variants: Readonly<Record<string, ShapeCheck>>): ShapeCheck {
   const known = oneOf(Object.keys(variants));
   return (value) => {
@@ -95,7 +95,7 @@ export function variantOf(field: string, variants: Readonly<Record<string, Shape
   };
 }
 
-/** The checks one after the other. */
+/** Applies the checks one after the other; returns the first problem. */
 export function allOf(...checks: readonly ShapeCheck[]): ShapeCheck {
   return (value) => {
     for (const check of checks) {

@@ -1,6 +1,6 @@
-/** Instances of classes: which are no plain objects, and which have content that no field shows. */
+/** Detects instances of classes, and those whose content is not in their fields. */
 
-/** False for plain objects, also those of another realm. */
+/** Whether an object is an instance of a class. False for plain objects, even those of another realm. */
 export function isInstanceOfClass(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === Object.prototype || prototype === null) return false;
@@ -9,7 +9,10 @@ export function isInstanceOfClass(value: object): boolean {
 
 const BYTES_HINT = 'Give bytes in base64: Buffer.from(bytes).toString("base64").';
 const NO_FIELDS_HINT = "Give what it holds as a string, a number or an object.";
-/** By tag, the classes whose content is not a field, with what to give instead. Naming `Response` itself would make Node load its `fetch`, in 30 ms. */
+/**
+ * Classes whose content is not in fields, by tag, with what to give instead. Naming `Response` itself would make Node load its `fetch`, which takes
+ * 30 ms.
+ */
 const OPAQUE: ReadonlyMap<string, string> = new Map([
   ["Map", "Give its entries: Object.fromEntries(map)."],
   ["Set", "Give an array of its values: [...set]."],
@@ -26,7 +29,7 @@ function hintFor(value: object): string | undefined {
   return OPAQUE.get(Object.prototype.toString.call(value).slice("[object ".length, -1));
 }
 
-/** Why an instance would be recorded as if it were empty; undefined where its fields say what it holds. @param keys its own enumerable keys */
+/** Returns why an instance would be recorded as if it were empty; undefined if its fields hold its content. @param keys its own enumerable keys */
 export function opaqueInstance(value: object, keys: readonly string[]): { readonly problem: string; readonly hint: string } | undefined {
   const hint = hintFor(value);
   if (hint === undefined && keys.length > 0) return undefined;
@@ -38,7 +41,7 @@ export function opaqueInstance(value: object, keys: readonly string[]): { readon
   };
 }
 
-/** Without the number that bundlers put behind a name which is taken: `Response$1`. */
+/** Returns the class name, without the suffix that bundlers append to a name that is already used: `Response$1`. */
 function nameOf(value: object): string {
   const name: unknown = value.constructor?.name;
   return (typeof name === "string" && name.slice(0, 100).replace(/\$\d+$/u, "")) || "object";

@@ -1,18 +1,18 @@
-/** `JSON.parse` without a fault of V8 that gives keys another name. */
+/** `JSON.parse` with a workaround for a bug in V8 that gives keys a wrong name. */
 
 const QUOTE = '"';
 const BACKSLASH = "\\";
 
 /**
- * Reads JSON as `JSON.parse` does, keys that are written with an escape included.
+ * Parses JSON like `JSON.parse`, but reads keys with escapes correctly.
  *
- * V8 13 (Node 24) remembers the keys of earlier objects and compares them with the text of a key before its escapes are read, but by the
- * length it has afterwards: once `{"a":1,"\\":2}` was parsed, `{"a":1,"\n":2}` comes with the key `\` in place of the line break. Such keys are
- * read under another name here, and named afterwards.
+ * V8 13 (Node 24) remembers the keys of earlier objects and compares them with the raw text of a key, using its length after unescaping: once
+ * `{"a":1,"\\":2}` was parsed, `{"a":1,"\n":2}` is returned with the key `\` instead of the line break. Here such keys are parsed under other names
+ * and renamed afterwards.
  *
- * A reviver is given those other names.
+ * A reviver gets these other names.
  *
- * @throws SyntaxError as `JSON.parse` does; its position may be another where a key has an escape
+ * @throws SyntaxError as `JSON.parse` does; the position may differ if a key has an escape
  */
 export function parseExactly(
   text: string,
@@ -37,7 +37,7 @@ export function parseExactly(
   return value;
 }
 
-/** A short string that the text does not have, found in one pass. */
+/** Returns a short string that does not occur in the text, found in one pass. */
 function unusedMark(text: string): string {
   const used = new Set(Array.from(text.matchAll(/\uE000(\d+)\./gu), ([, number]) => number));
   let number = 0;
@@ -50,7 +50,7 @@ interface Span {
   readonly end: number;
 }
 
-/** Where the keys with a backslash are, quotes included. */
+/** Returns the positions of the keys with a backslash, quotes included. */
 function escapedKeys(text: string): readonly Span[] {
   let backslash = text.indexOf(BACKSLASH);
   if (backslash < 0) return [];
@@ -73,7 +73,7 @@ function isKey(text: string, end: number): boolean {
   return text[at] === ":";
 }
 
-/** The offset of the closing quote, or of the end of the text: the first quote behind an even number of backslashes. */
+/** Returns the offset of the closing quote, which is the first quote after an even number of backslashes, or of the end of the text. */
 export function endOfString(text: string, start: number): number {
   for (let at = text.indexOf(QUOTE, start); at >= 0; at = text.indexOf(QUOTE, at + 1)) {
     let before = at - 1;
@@ -83,7 +83,7 @@ export function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-/** Renames keys in place; the order of keys stays. It does not recurse: what is read may be nested deeper than the stack. */
+/** Renames keys in place; their order is kept. Iterative, because parsed JSON may be nested deeper than the stack allows. */
 function nameKeys(value: unknown, nameOf: (key: string) => string | undefined): void {
   const open: unknown[] = [value];
   while (open.length > 0) {

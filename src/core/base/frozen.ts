@@ -1,9 +1,9 @@
-/** Values that cannot be changed any more. */
+/** Frozen values. */
 
-/** Deeper values count as changeable. */
+/** Values nested deeper than this count as not frozen. */
 const MAX_DEPTH = 400;
 
-/** Whether a value is plain data, frozen at every depth: what was made of it stays true. */
+/** Whether a value is plain data, frozen at every depth, so that anything derived from it stays valid. */
 export function isDeepFrozen(value: unknown, depthLeft: number = MAX_DEPTH): boolean {
   if (typeof value !== "object" || value === null) return typeof value !== "function";
   if (depthLeft === 0 || !Object.isFrozen(value)) return false;
@@ -13,7 +13,7 @@ export function isDeepFrozen(value: unknown, depthLeft: number = MAX_DEPTH): boo
   return Object.values(value).every((item) => isDeepFrozen(item, depthLeft - 1));
 }
 
-/** Freezes plain data at every depth, down to what is frozen already. */
+/** Freezes plain data at every depth; stops at parts that are already frozen. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   for (const item of Object.values(value)) deepFreeze(item);

@@ -1,4 +1,4 @@
-/** Whether a value has fields that can be asked for: an object or an array, and no function. */
+/** Whether a value is an object or an array, but not a function or null. */
 export function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }

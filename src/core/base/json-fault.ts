@@ -1,4 +1,4 @@
-/** Finds what is wrong with JSON text, where, and what to write instead. Slow and exact: only for text that was refused. */
+/** Finds what is wrong with JSON text, where, and what to write instead. Slow and exact: only for text that failed to parse. */
 
 export interface JsonFault {
   /** Offset in UTF-16 units. */
@@ -7,13 +7,13 @@ export interface JsonFault {
   readonly hint: string;
 }
 
-/** The first fault by the grammar of RFC 8259, a key given twice in one object included; undefined when there is none. */
+/** Returns the first violation of RFC 8259, or the first duplicate key in an object; undefined if there is none. */
 export function findJsonFault(text: string): JsonFault | undefined {
   return new FaultFinder(text).find();
 }
 
 const CONTROL = /[\u0000-\u001f]/u;
-/** As much of a word as a message shows. */
+/** Matches as much of a word as a message shows. */
 const WORD = /[\p{L}\p{N}_$.+-]{1,64}/uy;
 const HEX = /^[0-9a-fA-F]{4}$/u;
 const COMPLETE = "Send the whole JSON text, every string, array and object closed.";
@@ -21,7 +21,7 @@ const ONE_VALUE = "Send one JSON value and nothing else, without code fences or 
 
 type Expected = "value" | "first-item" | "first-key" | "key" | "separator";
 
-/** Each step reads one token and returns what it expects next, so no nesting of the text can overflow the stack. */
+/** Each step reads one token and returns what it expects next; without recursion, deeply nested text cannot overflow the stack. */
 class FaultFinder {
   readonly #text: string;
   #at = 0;
@@ -124,7 +124,7 @@ class FaultFinder {
     return "value";
   }
 
-  /** Reads a string, or says what is wrong with it. */
+  /** Reads a string, or returns what is wrong with it. */
   #string(): JsonFault | undefined {
     const text = this.#text;
     for (this.#at++; this.#at < text.length; this.#at++) {
@@ -164,7 +164,7 @@ class FaultFinder {
   }
 }
 
-/** Behind the number that begins there; the same place where none does. A loop, as there may be megabytes of digits. */
+/** Returns the offset after the number at `start`; `start` if there is none. Uses a loop, as there may be megabytes of digits. */
 function endOfNumber(text: string, start: number): number {
   const first = text[start] === "-" ? start + 1 : start;
   let end = text[first] === "0" ? first + 1 : endOfDigits(text, first);

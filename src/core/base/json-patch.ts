@@ -1,4 +1,4 @@
-/** The difference of two JSON values as a list of steps, and its application: RFC 6902 with `add`, `replace` and `remove`. */
+/** Computes and applies differences between JSON values: RFC 6902 with `add`, `replace` and `remove`. */
 import { own } from "./own.ts";
 import { ToolError } from "../error.ts";
 import { DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "./json.ts";
@@ -15,11 +15,11 @@ export type JsonPatchStep =
   | { readonly op: "remove"; readonly path: string };
 
 /**
- * Finds steps that make `after` of `before`; undefined is no value. The patch is frozen, its values are parts of `after`.
+ * Returns steps that change `before` into `after`; undefined means no value. The patch is frozen; its values are parts of `after`.
  *
- * Parts that are the same reference are skipped at once. Of an array the equal beginning and end are kept, and what lies
- * between is compared pairwise. A container that keeps nothing is replaced whole. `-0` equals `0`; the order of keys is
- * not compared and not carried. Below 64 levels only references are compared, and what differs is replaced.
+ * Identical references are skipped. For arrays, the equal beginning and end are kept, and the items in between are compared pairwise. A container
+ * that keeps nothing is replaced as a whole. `-0` equals `0`; the order of keys is neither compared nor preserved. Below 64 levels only references
+ * are compared, and values that differ are replaced.
  *
  * @see https://www.rfc-editor.org/rfc/rfc6902
  */
@@ -29,7 +29,7 @@ export function diffJson(before: JsonValue | undefined, after: JsonValue | undef
   return Object.freeze(steps);
 }
 
-/** Adds the steps from one value to the other. False when they carry all of `after`, so that its container may be replaced instead. */
+/** Adds the steps from one value to the other. Returns false if they contain all of `after`, so that the container may be replaced instead. */
 function addSteps(
   steps: JsonPatchStep[],
   before: JsonValue | undefined,
@@ -74,7 +74,7 @@ function addObjectSteps(steps: JsonPatchStep[], before: JsonObject, after: JsonO
   return kept;
 }
 
-/** Most items that adding and removing in one array may move, one item at a time; past it the array is replaced. */
+/** Maximum number of items that adding and removing in one array may move, one item at a time; above it the array is replaced. */
 const MAX_MOVES = 2 ** 24;
 
 function addArraySteps(
@@ -125,13 +125,13 @@ function join(path: string, key: string): string {
 }
 
 /**
- * Makes the value that a patch makes of `before`; undefined is no value.
+ * Applies a patch to `before` and returns the new value; undefined means no value.
  *
- * Changes nothing it is given and shares what no step touches. Containers on the way to a change are copied once per patch,
- * not once per step, and frozen: the result is deeply frozen when `before` and the steps are. Every key is plain data.
+ * Changes none of its arguments, and shares the parts that no step changes. Containers on the path of a change are copied once per patch, not once
+ * per step, and frozen: the result is deeply frozen if `before` and the steps are. Every key is a data property.
  *
- * @param spend called with the work before it is done, in items that are copied; may throw
- * @throws ToolError `corrupt_record` with the number and the path of the first step that does not fit
+ * @param spend called before each piece of work with its cost, in copied items; may throw
+ * @throws ToolError `corrupt_record` with the number and the path of the first step that cannot be applied
  */
 export function applyPatch(before: JsonValue | undefined, patch: JsonPatch, spend?: (items: number) => void): JsonValue | undefined {
   if (!Array.isArray(patch)) throw new ToolError("corrupt_record", "The patch is not an array of steps.");
@@ -141,13 +141,13 @@ export function applyPatch(before: JsonValue | undefined, patch: JsonPatch, spen
   return draft.finish();
 }
 
-/** Items of an array are moved about so many times as fast as they are copied, and a key of an object takes about so long as so many items. */
+/** Array items are moved this many times as fast as they are copied; copying an object's key takes as long as copying `KEY_COSTS` items. */
 const MOVED_AT_ONCE = 64;
 const KEY_COSTS = 8;
 
 type Container = JsonValue[] | Record<string, JsonValue>;
 
-/** A value while it is patched: containers of its own, which it may change, around parts it only shares. */
+/** A value while it is patched: its own containers, which it may change, around parts that it shares. */
 class Draft {
   #root: JsonValue | undefined;
   readonly #owned = new Map<object, Container>();
@@ -214,7 +214,7 @@ class Draft {
     else setMember(object, key, value);
   }
 
-  /** The container to change in place of this one: a copy the first time, then that copy. */
+  /** Returns the container to change instead of `value`: a copy the first time, then the same copy. */
   #own(value: JsonValue | undefined): Container {
     if (typeof value !== "object" || value === null) {
       throw this.#misfit(value === undefined ? "there is nothing to change it in" : `its path leads into ${typeInWords(value)}`);

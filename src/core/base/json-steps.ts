@@ -1,9 +1,9 @@
-/** Steps down into a JSON value, as `jsonPath` spells them: read from text and followed. */
+/** Steps into a JSON value, in the notation of `jsonPath`: reads and follows them. */
 import { isJsonArray, isJsonObject, type JsonValue } from "./json.ts";
 import { parseJson } from "./parse-json.ts";
 import { plural, typeInWords } from "./wording.ts";
 
-/** A key, or an index that was written in brackets. */
+/** A key, or an index written in brackets. */
 export type JsonStep = string | number;
 
 const NAME = /\.([^.[\]"]{1,1024})/uy;
@@ -12,9 +12,9 @@ const QUOTED = /\[("(?:[^"\\]|\\.){0,1024}")\]/uy;
 const PLAIN_QUOTED = /\['([^'\\]{0,1024})'\]/uy;
 
 /**
- * The step `.key`, `[0]`, `["any key"]` or `['any key']` that begins at `at`, and where it ends; undefined where none does.
+ * Returns the step `.key`, `[0]`, `["any key"]` or `['any key']` that begins at `at`, and where it ends; undefined if there is none.
  *
- * @param name sticky, with a group: what may follow a dot, where a path is inside a longer text
+ * @param name a sticky pattern with a group, for the name after a dot, if the path is inside a longer text
  */
 export function stepAt(text: string, at: number, name: RegExp = NAME): { readonly step: JsonStep; readonly end: number } | undefined {
   if (text[at] === ".") {
@@ -31,13 +31,13 @@ export function stepAt(text: string, at: number, name: RegExp = NAME): { readonl
   return quoted === null || key === undefined ? undefined : { step: key, end: at + quoted[0].length };
 }
 
-/** The match of a sticky pattern that begins at a place. */
+/** Returns the match of a sticky pattern that begins at `at`. */
 export function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {
   pattern.lastIndex = at;
   return pattern.exec(text);
 }
 
-/** The steps from `at` to the end of the text; undefined where it has anything else. */
+/** Returns the steps from `at` to the end of the text; undefined if there is anything else. */
 export function readSteps(text: string, at: number): readonly JsonStep[] | undefined {
   const steps: JsonStep[] = [];
   while (at < text.length) {
@@ -52,7 +52,7 @@ export function readSteps(text: string, at: number): readonly JsonStep[] | undef
 const MAX_PATH_STEPS = 64;
 const MAX_PATH_CHARS = 16_384;
 
-/** The steps of `a.b[0]["c.d"]`, with or without a leading `$`; none for `""` and `$`, undefined for what is no such path or too long. */
+/** Returns the steps of `a.b[0]["c.d"]`, with or without a leading `$`; none for `""` and `$`, undefined for an invalid or too long path. */
 export function readPath(text: string): readonly JsonStep[] | undefined {
   if (text.length > MAX_PATH_CHARS) return undefined;
   const path = /^[^$.[]/u.test(text) ? `.${text}` : text;
@@ -60,7 +60,7 @@ export function readPath(text: string): readonly JsonStep[] | undefined {
   return steps === undefined || steps.length > MAX_PATH_STEPS ? undefined : steps;
 }
 
-/** The text of a JSON string; undefined for what is none, such as one with an escape that JSON does not know. */
+/** Returns the text of a JSON string; undefined if it is invalid, for example because of an escape that JSON does not have. */
 function unquote(quoted: string): string | undefined {
   try {
     return String(parseJson(quoted));
@@ -69,16 +69,16 @@ function unquote(quoted: string): string | undefined {
   }
 }
 
-/** The value one step down, by own properties only. A key of digits counts as an index in an array. */
+/** Returns the value one step down, own properties only. In an array, a key of digits counts as an index. */
 export function childOf(value: JsonValue, step: JsonStep): JsonValue | undefined {
   if (isJsonArray(value)) return /^\d{1,15}$/u.test(String(step)) ? value[Number(step)] : undefined;
   return isJsonObject(value) && Object.hasOwn(value, String(step)) ? value[String(step)] : undefined;
 }
 
-/** The value at the end of a way, or where the way ends. */
+/** The value at the end of a path, or where the path ends. */
 export type Followed = { readonly value: JsonValue } | { readonly missing: JsonStep; readonly in: JsonValue };
 
-/** Follows the steps down into a value, by own properties only. */
+/** Follows the steps into a value, own properties only. */
 export function followSteps(value: JsonValue, steps: readonly JsonStep[]): Followed {
   let found = value;
   for (const step of steps) {
@@ -89,7 +89,7 @@ export function followSteps(value: JsonValue, steps: readonly JsonStep[]): Follo
   return { value: found };
 }
 
-/** Says where a way ends: `"a" is not in an empty object`. @param outline describes what it ends in. @default `outlineOf` */
+/** Describes where a path ends: `"a" is not in an empty object`. @param outline describes the value in which it ends. @default `outlineOf` */
 export function describeMissing(step: JsonStep, value: JsonValue, outline: string = outlineOf(value)): string {
   return `${typeof step === "number" ? `[${step}]` : JSON.stringify(step.slice(0, 100))} is not in ${outline}`;
 }
@@ -97,7 +97,7 @@ export function describeMissing(step: JsonStep, value: JsonValue, outline: strin
 const MAX_NAMED_KEYS = 10;
 const MAX_KEY_LENGTH = 40;
 
-/** Describes the value where a step leads nowhere: `an object with the keys "a", "b"`. */
+/** Describes a value that does not have the next step: `an object with the keys "a", "b"`. */
 export function outlineOf(value: JsonValue): string {
   if (isJsonArray(value)) return `an array of ${plural(value.length, "item")}`;
   if (!isJsonObject(value)) return typeInWords(value);

@@ -1,19 +1,19 @@
-/** JSON as values: the types, and a guarded frozen copy. */
+/** JSON values: their types, and a frozen copy with limits. */
 import { isInstanceOfClass, opaqueInstance } from "./class-instance.ts";
 import { ToolError, type ToolErrorOptions } from "../error.ts";
 import type { JsonLimits } from "./json-limits.ts";
 import { beginning } from "./short-text.ts";
 
-/** A value of JSON that holds no other. */
+/** A JSON value that contains no other. */
 export type JsonPrimitive = string | number | boolean | null;
-/** Any value of JSON. */
+/** Any JSON value. */
 export type JsonValue = JsonPrimitive | readonly JsonValue[] | JsonObject;
-/** An object of JSON. */
+/** A JSON object. */
 export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
 
-/** An object with more keys than this counts towards `maxWideKeys`. */
+/** Objects with more keys than this count towards `maxWideKeys`. */
 export const WIDE_OBJECT_KEYS = 1_000;
 
 export const DEFAULT_MAX_DEPTH = 64;
@@ -25,33 +25,33 @@ interface CopyState {
   nodesLeft: number;
   charsLeft: number;
   wideKeysLeft: number;
-  /** Leave out what passes a limit, in place of throwing. */
+  /** Whether to leave out what exceeds a limit, instead of throwing. */
   readonly fits: boolean;
   wasCut: boolean;
   readonly lookFor: LookFor | undefined;
   found: boolean;
-  /** The keys of the object that ended the quick copy, up to there: listing all of them again would take as long again. */
+  /** The object at which the quick copy gave up, and its keys up to there: listing all of its keys would take as long again. */
   readonly listed: QuickCopy["listed"];
   readonly dropped: string[];
-  /** The arrays and objects that the walk is inside of. */
+  /** The arrays and objects around the current value. */
   readonly ancestors: Set<object>;
 }
 
 export interface JsonCopy {
   readonly value: JsonValue;
-  /** `$` paths of keys that were left out because they could reach a prototype (`__proto__`). */
+  /** The `$` paths of keys that were left out because they could reach a prototype (`__proto__`). */
   readonly dropped: readonly string[];
 }
 
 /**
- * Copies a value into deeply frozen plain JSON, checking depth and size before it walks further.
+ * Copies a value to deeply frozen plain JSON; depth and size are checked before going further.
  *
- * Follows `JSON.stringify` where that loses nothing: `toJSON` is called, `undefined` properties are left out, an `undefined` item is `null`,
- * `-0` is 0, an instance of a class is its own enumerable fields but functions. Throws `not_json` where it would lie: bigint, symbol,
- * function, NaN, Infinity, Map, Set, other objects whose content is not a field, invalid dates, cycles, throwing getters. A `__proto__`
- * key is left out and named in `dropped`.
+ * Follows `JSON.stringify` where nothing is lost: `toJSON` is called, `undefined` properties are left out, an `undefined` item is `null`, `-0` is 0,
+ * an instance of a class becomes its own enumerable fields except functions. Throws `not_json` where data would be lost: bigint, symbol, function,
+ * NaN, Infinity, Map, Set, other objects whose content is not in fields, invalid dates, cycles, throwing getters. A `__proto__` key is left out and
+ * listed in `dropped`.
  *
- * @throws ToolError `not_json` with the `$` path, or `too_large` when a limit is passed.
+ * @throws ToolError `not_json` with the `$` path, or `too_large` if a limit is exceeded.
  */
 export function copyJson(value: unknown, limits: JsonLimits = NO_LIMITS): JsonCopy {
   const quick = new QuickCopy(limits, undefined);
@@ -61,25 +61,25 @@ export function copyJson(value: unknown, limits: JsonLimits = NO_LIMITS): JsonCo
   return { value: copySlowly(value, state), dropped: state.dropped };
 }
 
-/** Whether a text of at least `MIN_LOOKED_AT` UTF-16 units is of the kind that is looked for. */
+/** Tests a text; called for texts of at least `MIN_LOOKED_AT` UTF-16 units. */
 export type LookFor = (text: string) => boolean;
 
-/** Shorter texts are not shown to a `LookFor`. */
+/** Minimum length of texts passed to a `LookFor`. */
 const MIN_LOOKED_AT = 24;
 
 export interface FittedJson {
   readonly value: JsonValue;
-  /** Whether something was left out because it passed a limit. */
+  /** Whether something was left out because of a limit. */
   readonly wasCut: boolean;
-  /** Whether `lookFor` was true of a text. */
+  /** Whether `lookFor` returned true for a text. */
   readonly found: boolean;
-  /** Its JSON text has no more bytes than this; undefined where that was not worked out. */
+  /** An upper bound for the bytes of its JSON text; undefined if not computed. */
   readonly maxBytes: number | undefined;
 }
 
 /**
- * Copies a value as `copyJson` does, and where it passes a limit keeps what comes before: the first items of arrays, the first members
- * of objects, the head of a text. Values that nest too deep are replaced by a text that says so.
+ * Copies a value like `copyJson`, but truncates it at the limits: keeps the first items of arrays, the first members of objects, the beginning of a
+ * text. Values nested too deep are replaced by a text that says so.
  *
  * @throws ToolError `not_json` with the `$` path
  */
@@ -94,7 +94,7 @@ export function fitJson(value: unknown, limits: JsonLimits, lookFor: LookFor): F
 const NO_LIMITS: JsonLimits = Object.freeze({});
 const UNUSUAL = Symbol("unusual");
 
-/** Copies what is plain JSON already. Gives up at the first thing that needs a decision, a message or a path. */
+/** Copies values that are already plain JSON. Gives up at the first one that needs a decision, a message or a path. */
 class QuickCopy {
   #nodesLeft: number;
   #charsLeft: number;
@@ -110,7 +110,7 @@ class QuickCopy {
     this.lookFor = lookFor;
   }
 
-  /** Of the JSON text of the copy: each character at most as `\uXXXX`, each value a number, or quotes, brackets and a comma. */
+  /** An upper bound for the copy's JSON text: at most `\uXXXX` for each character and, for each value, a number or quotes, brackets and a comma. */
   maxBytes({ maxNodes = DEFAULT_MAX_NODES, maxChars = DEFAULT_MAX_CHARS }: JsonLimits): number {
     return (maxChars - this.#charsLeft) * 6 + (maxNodes - this.#nodesLeft + 1) * 30;
   }
@@ -121,7 +121,7 @@ class QuickCopy {
         if (value.length >= MIN_LOOKED_AT && !this.found && this.lookFor?.(value) === true) this.found = true;
         return (this.#charsLeft -= value.length) < 0 ? UNUSUAL : value;
       case "number":
-        return Number.isFinite(value) ? value + 0 : UNUSUAL; // -0 is 0 in the text of JSON
+        return Number.isFinite(value) ? value + 0 : UNUSUAL; // JSON text has no -0
       case "boolean":
         return value;
       case "object":
@@ -137,13 +137,13 @@ class QuickCopy {
       if (Array.isArray(value)) return this.#copyArray(value, depthLeft);
       const prototype: unknown = Object.getPrototypeOf(value);
       if (prototype !== null && (prototype !== Object.prototype || !isPrototypeBare())) return UNUSUAL;
-      return this.#copyFields(value as Readonly<Record<string, unknown>>, depthLeft); // any object can be asked for its own keys
+      return this.#copyFields(value as Readonly<Record<string, unknown>>, depthLeft); // own keys can be read of any object
     } catch {
-      return UNUSUAL; // a getter or a proxy threw: the slow way says where
+      return UNUSUAL; // a getter or a proxy threw: the slow copy reports where
     }
   }
 
-  /** A loop over the object itself lists no keys in an array, and reads each field by its place: half the time of `Object.keys`. */
+  /** Iterates over the object itself, which allocates no array of keys and reads fields by position: half the time of `Object.keys`. */
   #copyFields(fields: Readonly<Record<string, unknown>>, depthLeft: number): JsonValue | typeof UNUSUAL {
     const copy: Record<string, JsonValue> = {};
     let width = 0;
@@ -162,7 +162,7 @@ class QuickCopy {
     return Object.freeze(copy);
   }
 
-  /** Of an object with many keys, whether there is no room for the one that is next. */
+  /** For an object with many keys, whether there is no room for the next one. */
   #isTooWide(width: number): boolean {
     this.#wideKeysLeft -= width === WIDE_OBJECT_KEYS + 1 ? width : 1;
     return this.#wideKeysLeft < 0 || width > this.#nodesLeft;
@@ -181,7 +181,7 @@ class QuickCopy {
   }
 }
 
-/** Whether a loop over a plain object meets its own keys only: objects inherit no enumerable one. */
+/** Whether iterating over a plain object visits only its own keys, because `Object.prototype` has no enumerable ones. */
 export function isPrototypeBare(): boolean {
   for (const _ in Object.prototype) return false;
   return true;
@@ -203,20 +203,20 @@ function copyState(limits: JsonLimits, quick: QuickCopy, fits: boolean): CopySta
   };
 }
 
-/** The same copy, with a decision for everything that is not plain JSON and a path for every error. */
+/** Makes the same copy, with a decision for everything that is not plain JSON and a path for every error. */
 function copySlowly(value: unknown, state: CopyState): JsonValue {
   try {
     const copy = copyValue(value, 0, state, ROOT);
     if (copy === undefined) throw notJson("undefined is not JSON", ROOT);
     return copy;
   } catch (error: unknown) {
-    throw error instanceof ToolError ? error : notJson("looking into it threw", ROOT, { cause: error }); // a trap of a proxy
+    throw error instanceof ToolError ? error : notJson("looking into it threw", ROOT, { cause: error }); // a proxy trap threw
   }
 }
 
 const NOTHING_DROPPED: string[] = [];
 
-/** The way down to a value, kept as a linked list so that a path is spelled only for an error. */
+/** The path to a value, as a linked list, so that it is only formatted for an error. */
 interface Place {
   readonly parent: Place | undefined;
   readonly step: string | number;
@@ -224,7 +224,7 @@ interface Place {
 
 const ROOT: Place = { parent: undefined, step: "$" };
 
-/** Undefined where a `toJSON()` returned that: the value is left out then, as `undefined` itself. */
+/** Undefined if a `toJSON()` returned undefined: the value is then left out, like `undefined` itself. */
 function copyValue(value: unknown, depth: number, state: CopyState, place: Place): JsonValue | undefined {
   switch (typeof value) {
     case "string":
@@ -253,13 +253,13 @@ function copyText(text: string, state: CopyState, place: Place): string {
   return text.slice(0, splitsPair ? room - 1 : room);
 }
 
-/** Notes that something does not fit. @throws ToolError `too_large`, where all must fit */
+/** Records that something does not fit. @throws ToolError `too_large`, if everything must fit */
 function leaveOut(what: string, state: CopyState, place: Place): void {
   if (!state.fits) throw tooLarge(what, place);
   state.wasCut = true;
 }
 
-/** How many of the values there is room for, one after the other: those before keep all that is in them. */
+/** Counts one more value, and returns whether there is room for it: earlier values keep all of their content. */
 function hasRoom(state: CopyState, place: Place): boolean {
   if (--state.nodesLeft >= 0) return true;
   leaveOut("values", state, place);
@@ -267,10 +267,10 @@ function hasRoom(state: CopyState, place: Place): boolean {
   return false;
 }
 
-/** The keys to copy; of a wide object as many as there is room for. */
+/** Returns the keys to copy; for a wide object, as many as there is room for. */
 function keysOf(value: object, state: CopyState, place: Place): readonly string[] {
   const { listed, wideKeysLeft: room, nodesLeft } = state;
-  // An object that is used twice was listed in part where there was no room left; before that it has room for all keys.
+  // An object used twice was listed in part when there was no room left; before that, there is room for all of its keys.
   const keys = listed?.object === value && listed.keys.length > Math.min(room, nodesLeft) ? listed.keys : Object.keys(value);
   if (keys.length <= WIDE_OBJECT_KEYS || (state.wideKeysLeft -= keys.length) >= 0) return keys;
   leaveOut("keys", state, place);
@@ -361,7 +361,7 @@ function spell(place: Place, step?: string | number): string {
 
 const PLAIN_KEY = /^[A-Za-z_$][\w$-]*$/;
 
-/** Spells a `$` path: `jsonPath(["a", 1, "b c"])` is `$.a[1]["b c"]`. */
+/** Formats a `$` path: `jsonPath(["a", 1, "b c"])` is `$.a[1]["b c"]`. */
 export function jsonPath(steps: readonly (string | number)[]): string {
   let path = "$";
   for (const step of steps) {
@@ -382,17 +382,17 @@ function tooLarge(what: string, place: Place): ToolError {
 
 const MAX_SHOWN_PATH = 160;
 
-/** `Array.isArray` for JSON, whose readonly arrays that does not tell from objects. */
+/** `Array.isArray` for JSON: narrows readonly arrays, which `Array.isArray` does not. */
 export function isJsonArray(value: JsonValue | undefined): value is readonly JsonValue[] {
   return Array.isArray(value);
 }
 
-/** Whether the value is an array that holds strings alone. */
+/** Whether the value is an array of strings only. */
 export function isStringArray(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((item) => typeof item === "string");
 }
 
-/** True for an object that is neither null nor an array. */
+/** Whether a value is an object, and neither null nor an array. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,11 +1,11 @@
-/** Keeps a request for as long as what answers it is there. */
+/** Keeps a request in memory as long as its response. */
 
-/** By what they are kept with. */
+/** The requests, by the object that keeps them. */
 const KEPT = new WeakMap<object, object>();
 
 /**
- * Keeps `request` from being collected before `holder` is: Node.js aborts the signal of a `Request` only while the request itself is there,
- * and a stream that answers it outlives its handler. A holder keeps one.
+ * Keeps `request` from being garbage-collected before `holder` is: Node.js aborts the signal of a `Request` only while the request object exists, and
+ * a response stream outlives its handler. A holder keeps one request.
  */
 export function keepWith(holder: object, request: Request): void {
   KEPT.set(holder, request);

@@ -1,13 +1,13 @@
-/** Letters that people take for others. */
+/** Letters that people mistake for others. */
 
-/** Characters without a shape of their own: zero-width joiners, tags, variation selectors. */
+/** Invisible characters: zero-width joiners, tags, variation selectors. */
 export const SHAPELESS = /\p{Default_Ignorable_Code_Point}/gu;
 
 /**
- * Letters of other scripts and the Latin letter or sign that each looks like.
+ * Letters of other scripts, each with the Latin letter or sign that it looks like.
  *
- * Of the list of Unicode TR39, those that are part of everyday alphabets; what compatibility normalisation
- * already maps (full-width and mathematical letters) is left out.
+ * From the list of Unicode TR39, those that are part of everyday alphabets; letters that compatibility normalisation already maps (full-width and
+ * mathematical ones) are not included.
  *
  * @see https://www.unicode.org/reports/tr39/#Confusable_Detection
  */

@@ -1,11 +1,11 @@
-/** Functions of one text whose values are kept, for names that come again and again. */
+/** Caches the values of functions of one string, for names that occur repeatedly. */
 
-/** Texts that are kept of one function; when there are more, all are forgotten. */
+/** Maximum number of texts cached for one function; when it is exceeded, all are dropped. */
 const MAX_KEPT = 20_000;
-/** Longer texts are not kept. */
+/** Maximum length of cached texts, in UTF-16 units. */
 const MAX_LENGTH = 1_000;
 
-/** The same function, which is asked once for equal texts: its value must depend on the text alone. */
+/** Returns the same function with a cache: its value must depend on the text alone. */
 export function memo<Value>(read: (text: string) => Value): (text: string) => Value {
   const kept = new Map<string, Value>();
   return (text) => {

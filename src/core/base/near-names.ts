@@ -1,17 +1,17 @@
-/** Finds the names that a misspelt one may have meant. */
+/** Suggests names for a misspelt one. */
 
-/** Longer texts are no misspelt names. */
+/** Longer texts are not treated as misspelt names. */
 const MAX_LENGTH = 256;
-/** How many names are compared letter by letter; the most alike ones come first. */
+/** Maximum number of names compared letter by letter; the most similar come first. */
 const MAX_COMPARED = 2_000;
-/** How many separators more or fewer a name may have than the one asked for. */
+/** By how many separators a name's length may differ from that of the misspelt one. */
 const MAX_SEPARATORS = 4;
 
 /**
- * The names nearest to `name`, if they are near at all: those with the fewest edits, in alphabetical order. Two letters that changed places are one edit.
+ * Returns the names nearest to `name`, if near enough: those with the fewest edits, in alphabetical order. Swapping two adjacent letters is one edit.
  *
- * Differences of case and of separators (`_ - . : /` and white space) do not count. Up to 3 letters one edit is
- * near, up to 7 two, beyond that three. Looks at every name once; where thousands are similar, some may be missed.
+ * Differences in case and separators (`_ - . : /` and white space) are ignored. For up to 3 letters one edit is near, for up to 7 two, otherwise
+ * three. Looks at every name once; if thousands are similar, some may be missed.
  */
 export function nearNames(name: string, names: Iterable<string>, max = 3): readonly string[] {
   const text = name.length > MAX_LENGTH ? "" : foldText(name);
@@ -31,7 +31,7 @@ export function nearNames(name: string, names: Iterable<string>, max = 3): reado
   return nearest.sort().slice(0, max);
 }
 
-/** `Did you mean "town"?` for the nearest of the names; undefined where none is near. @param write the name in the question. @default quoted */
+/** Returns `Did you mean "town"?` for the nearest of the names; undefined if none is near. @param write formats the name. @default quoted */
 export function didYouMean(
   name: string,
   names: Iterable<string>,
@@ -43,16 +43,16 @@ export function didYouMean(
 
 interface Scan {
   readonly edits: number;
-  /** Of the name asked for, separators included. */
+  /** The length of the misspelt name, separators included. */
   readonly length: number;
   readonly names: Iterable<string>;
 }
 
 /**
- * The names that can be within reach, those made of the same letters first.
+ * Returns the names that may be near enough, those with the same letters first.
  *
- * `letters` has one bit for each letter or digit that occurs, the two cases of a letter sharing theirs; one edit
- * changes at most two of them. The loop is written out because it runs over every name there is.
+ * `letters` has one bit for each letter or digit that occurs, shared by both cases of a letter; one edit changes at most two bits. The loop is
+ * written out because it runs over every name.
  */
 function sortByLetters(asked: string, { edits, length: askedLength, names }: Scan): readonly string[] {
   let askedLetters = 0;
@@ -82,7 +82,7 @@ function foldText(name: string): string {
   return text.toLowerCase();
 }
 
-/** `_ - . : /` and white space. */
+/** Whether a character is one of `_ - . : /` or white space. */
 function isSeparator(code: number): boolean {
   return code === 0x5f || code === 0x3a || (code >= 0x2d && code <= 0x2f) || code === 0x20 || (code >= 0x09 && code <= 0x0d);
 }
@@ -93,7 +93,7 @@ function countBits(bits: number): number {
   return count;
 }
 
-/** Levenshtein distances from one text, each in O(length × limit), without an allocation. Two letters that changed places are one edit. */
+/** Computes Levenshtein distances from one text, each in O(length × limit), without allocating. Swapping two adjacent letters is one edit. */
 export class EditDistance {
   readonly #text: string;
   readonly #limit: number;
@@ -109,7 +109,7 @@ export class EditDistance {
     this.#row = new Uint16Array(text.length + limit + 1);
   }
 
-  /** The distance, or any number above the limit once it must be greater. */
+  /** Returns the distance, or any number above the limit if it is greater. */
   to(other: string): number {
     const limit = this.#limit;
     const { length } = this.#text;
@@ -122,7 +122,7 @@ export class EditDistance {
     return this.#above[other.length] ?? limit + 1;
   }
 
-  /** Fills the cells near the diagonal, the others count as too far. Returns the least of them. */
+  /** Fills the cells near the diagonal; the others count as too far. Returns the smallest of them. */
   #fillRow(row: number, other: string): number {
     const limit = this.#limit;
     const above = this.#above;
@@ -144,7 +144,7 @@ export class EditDistance {
     return least;
   }
 
-  /** Two neighbours that changed places are one edit: "lsit" is near "list". */
+  /** Whether two adjacent letters are swapped, which is one edit: "lsit" is near "list". */
   #isSwapped(row: number, column: number, other: string): boolean {
     if (row < 2 || column < 2) return false;
     const text = this.#text;

@@ -1,4 +1,4 @@
-/** Checks numbers that a program or a file sets, so that a wrong one is refused where it is set. */
+/** Checks numbers in options and files, so that a wrong one is refused where it is set. */
 import { quoted } from "./wording.ts";
 import { ToolError } from "../error.ts";
 
@@ -7,37 +7,37 @@ export interface Bounds {
   readonly min: number;
   readonly max: number;
   readonly integer: boolean;
-  /** The meaning of 0, for messages. */
+  /** What 0 means, for messages. */
   readonly zero?: string;
 }
 
-/** A time of at most ten years. */
+/** A duration of at most ten years, in milliseconds. */
 export const MILLISECONDS: Bounds = { min: 0, max: 315_576_000_000, integer: false };
-/** The same in seconds, as other programs write it. */
+/** A duration of at most ten years, in seconds, as other programs write it. */
 export const SECONDS: Bounds = { ...MILLISECONDS, max: MILLISECONDS.max / 1000 };
-/** A number of things, at least one. */
+/** A count of at least one. */
 export const COUNT: Bounds = { min: 1, max: Number.MAX_SAFE_INTEGER, integer: true };
-/** A number of things, bytes or characters, or none. */
+/** A count of things, bytes or characters, which may be 0. */
 export const SIZE: Bounds = { ...COUNT, min: 0 };
-/** A port to listen on; 0 is any that is free. */
+/** A port to listen on; 0 is any free port. */
 export const PORT: Bounds = { min: 0, max: 65_535, integer: true };
-/** A part of a whole, a probability. */
+/** A fraction or a probability. */
 export const PORTION: Bounds = { min: 0, max: 1, integer: false };
 
 export function isWithin(value: unknown, { min, max, integer }: Bounds): value is number {
   return typeof value === "number" && value >= min && value <= max && (!integer || Number.isInteger(value));
 }
 
-/** `an integer from 1 to 100`, `a number from 0 (0 = no limit)`. */
+/** Describes bounds: `an integer from 1 to 100`, `a number from 0 (0 = no limit)`. */
 export function numberWithin({ min, max, integer, zero }: Bounds): string {
   const most = max >= Number.MAX_SAFE_INTEGER ? "" : ` to ${max}`;
   return `${integer ? "an integer" : "a number"} from ${min}${most}${zero === undefined ? "" : ` (0 = ${zero})`}`;
 }
 
 /**
- * Checks one number; undefined passes, because it means the default.
+ * Checks one number; undefined is accepted, because it means the default.
  *
- * @param what the setting and whose it is: `delayMs of retry`
+ * @param what the setting and its owner: `delayMs of retry`
  * @throws ToolError `invalid_argument` naming the setting, its value and what would work
  */
 export function checkNumber(value: unknown, what: string, bounds: Bounds): void {

@@ -1,4 +1,4 @@
-/** Strict JSON text to values: what a model sends is refused rather than silently changed. */
+/** Strict JSON parsing: model output that `JSON.parse` would silently change is refused. */
 import { ToolError } from "../error.ts";
 import type { JsonLimits } from "./json-limits.ts";
 import type { JsonValue } from "./json.ts";
@@ -8,19 +8,18 @@ import { findJsonFault } from "./json-fault.ts";
 import { shownNumber } from "./short-text.ts";
 
 export interface ParseOptions extends JsonLimits {
-  /** How integers whose digits a double cannot keep are read: `"string"` has them as a string, `"round"` as the nearest number. @default "refuse" */
+  /** How integers with more digits than a double can hold are read: `"string"` as a string, `"round"` as the nearest number. @default "refuse" */
   readonly longIntegers?: "refuse" | "string" | "round";
 }
 
 /**
- * Parses JSON text as `JSON.parse` does, and refuses what that would change without a word: duplicate keys,
- * integers whose digits a double cannot keep, and numbers too large for one.
+ * Parses JSON text like `JSON.parse`, and refuses what that would change silently: duplicate keys, integers with more digits than a double can hold,
+ * and numbers too large for one.
  *
- * Depth and size are checked before anything is built. `-0`, `\u0000` and lone surrogates are kept; a
- * `__proto__` key becomes an own property and never a prototype. `maxNodes` counts one for every comma, array
- * and object. The value is not frozen (see `copyJson`).
+ * Depth and size are checked before anything is built. `-0`, `\u0000` and lone surrogates are kept; a `__proto__` key becomes an own property, never
+ * a prototype. For `maxNodes`, every comma, array and object counts as one. The value is not frozen (see `copyJson`).
  *
- * @throws ToolError `invalid_input` with line and column, or `too_large` when a limit is passed.
+ * @throws ToolError `invalid_input` with line and column, or `too_large` if a limit is exceeded.
  */
 export function parseJson(text: string, limits: ParseOptions = {}): JsonValue {
   const { maxChars = DEFAULT_MAX_CHARS, longIntegers = "refuse" } = limits;
@@ -40,11 +39,11 @@ export function parseJson(text: string, limits: ParseOptions = {}): JsonValue {
   return value;
 }
 
-/** As many digits may be more than a number can keep. */
+/** Matches so many digits that a double may not hold them. */
 export const LONG_INTEGER = /\d{16}/u;
 
 /**
- * For `JSON.parse`: a number whose digits a double cannot keep comes as a string of them.
+ * A reviver for `JSON.parse`: a number with more digits than a double can hold becomes a string.
  *
  * @see https://github.com/tc39/proposal-json-parse-with-source for the third argument (Node 22)
  */
@@ -57,7 +56,7 @@ export function keepDigits(_key: string, value: unknown, context?: { readonly so
 const QUOTE = 0x22;
 const SAFE_DIGITS = 15;
 
-/** Walks the text once, checks limits and numbers, and returns how many keys it has if it is valid. */
+/** Scans the text once, checks limits and numbers, and returns the number of keys, provided that the text is valid. */
 function scan(text: string, { maxDepth, maxNodes, longIntegers }: Required<Omit<ParseOptions, "maxChars" | "maxWideKeys">>): number {
   let depth = 0;
   let nodes = 0;
@@ -84,7 +83,7 @@ function scan(text: string, { maxDepth, maxNodes, longIntegers }: Required<Omit<
   return keys;
 }
 
-/** How many keys the objects with more than `WIDE_OBJECT_KEYS` have in all, counted as the text spells them, also where it is cut off. */
+/** Returns the total number of keys in objects with more than `WIDE_OBJECT_KEYS` keys, counted in the text, which may be truncated. */
 export function wideKeys(text: string): number {
   const open: number[] = [];
   let keys = 0;
@@ -103,12 +102,12 @@ export function wideKeys(text: string): number {
       keys = open.pop() ?? 0;
     }
   }
-  const unclosed = open.length === 0 ? [] : [...open.slice(1), keys]; // the first is what is around the first bracket
+  const unclosed = open.length === 0 ? [] : [...open.slice(1), keys]; // the first count belongs to the text before the first bracket
   for (const count of unclosed) if (count > WIDE_OBJECT_KEYS) wide += count;
   return wide;
 }
 
-/** Refuses a number that a double cannot keep; returns the offset behind it. Its grammar is left to `JSON.parse`. */
+/** Refuses a number that a double cannot hold; returns the offset after it. `JSON.parse` checks its grammar. */
 function checkNumber(text: string, start: number, refuseLong: boolean): number {
   let end = start + 1;
   let integer = true;
@@ -130,7 +129,7 @@ function checkNumber(text: string, start: number, refuseLong: boolean): number {
   return end;
 }
 
-/** Own keys in the whole tree; its depth is already known to be within the limit. */
+/** Counts the own keys in the whole tree, whose depth was already checked. */
 function countKeys(value: JsonValue): number {
   if (typeof value !== "object" || value === null) return 0;
   let count = 0;
@@ -156,7 +155,7 @@ function tooLarge(text: string, at: number, problem: string): ToolError {
   return new ToolError("too_large", `The JSON text ${problem}, at ${place(text, at)}.`);
 }
 
-/** `line 2, column 14`; both count from 1, columns in UTF-16 units. */
+/** Returns `line 2, column 14`; both start at 1, columns in UTF-16 units. */
 function place(text: string, at: number): string {
   let line = 1;
   let lineStart = 0;

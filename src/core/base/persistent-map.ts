@@ -1,12 +1,12 @@
-/** A map that never changes: every change makes a new map, which shares all but a few nodes with the old one. */
+/** An immutable map: every change creates a new map, which shares all but a few nodes with the old one. */
 
 let changesBetween: <V>(before: PersistentMap<V>, after: PersistentMap<V>) => readonly string[];
 
 /**
  * An immutable map from string to value: a hash array mapped trie, 32 ways wide.
  *
- * Reading takes time by the length of the key, changing copies at most 7 small nodes. Keys whose hashes are equal share one
- * sorted list, so many of them cost time and never an entry. Maps of equal keys iterate in equal order, however they were made.
+ * Reading takes time proportional to the key's length; a change copies at most 7 small nodes. Keys with the same hash share one sorted list, so many
+ * of them cost time but no entry is lost. Maps with equal keys iterate in the same order, however they were created.
  *
  * @see https://infoscience.epfl.ch/record/64398 — Bagwell, Ideal Hash Trees (2001)
  */
@@ -39,7 +39,7 @@ export class PersistentMap<V> {
     return findLeaf(this.#root, key, hashKey(key), 0) !== undefined;
   }
 
-  /** The map with this entry; this map itself when it has the identical value already. */
+  /** Returns a map with this entry; this map itself if it already has the identical value. */
   set(key: string, value: V): PersistentMap<V> {
     const hash = hashKey(key);
     const found = findLeaf(this.#root, key, hash, 0);
@@ -49,29 +49,29 @@ export class PersistentMap<V> {
     return new PersistentMap(root, found === undefined ? this.size + 1 : this.size);
   }
 
-  /** The map without this key; this map itself when it has no such key. */
+  /** Returns a map without this key; this map itself if it does not have the key. */
   delete(key: string): PersistentMap<V> {
     const leaf = findLeaf(this.#root, key, hashKey(key), 0);
     if (leaf === undefined || this.#root === undefined) return this;
     return new PersistentMap(remove(this.#root, leaf, 0), this.size - 1);
   }
 
-  /** Every key with its value, in an order that depends only on the keys. */
+  /** Yields every key with its value, in an order that depends only on the keys. */
   *entries(): IterableIterator<readonly [string, V]> {
     for (const leaf of leavesOf(this.#root)) yield [leaf.key, leaf.value];
   }
 }
 
 /**
- * Keys that only one of the maps has, or whose values are not identical, sorted by UTF-16 units.
+ * Returns the keys that only one of the maps has, or whose values are not identical, sorted by UTF-16 units.
  *
- * Skips what the maps share: takes time by the number of changes between maps of which one was made from the other.
+ * Skips shared nodes: if one map was derived from the other, the time is proportional to the number of changes.
  */
 export function changedKeys<V>(before: PersistentMap<V>, after: PersistentMap<V>): readonly string[] {
   return changesBetween(before, after);
 }
 
-/** The 32-bit hash under which a key is kept: FNV-1a over UTF-16 units, with a last mix that spreads it over all bits. */
+/** Returns the 32-bit hash of a key: FNV-1a over UTF-16 units, followed by a mix that spreads it over all bits. */
 export function hashKey(key: string): number {
   let hash = 0x811c9dc5;
   for (let index = 0; index < key.length; index++) hash = Math.imul(hash ^ key.charCodeAt(index), 0x01000193);
@@ -94,7 +94,7 @@ class Leaf<V> {
   }
 }
 
-/** At least two leaves of one hash, sorted by key. */
+/** At least two leaves with the same hash, sorted by key. */
 class Collision<V> {
   readonly hash: number;
   readonly leaves: readonly Leaf<V>[];
@@ -107,7 +107,7 @@ class Collision<V> {
 
 const BITS = 5;
 
-/** Up to 32 slots by the next five bits of the hash; a bit of the bitmap is set for each. Never one slot that is not a branch. */
+/** Up to 32 slots, one for each set bit of the bitmap, indexed by the next five bits of the hash. A single slot is always a branch. */
 class Branch<V> {
   readonly bitmap: number;
   readonly slots: readonly Slot<V>[];
@@ -122,7 +122,7 @@ function bitOf(hash: number, shift: number): number {
   return 1 << ((hash >>> shift) & 31);
 }
 
-/** How many slots come before the one of this bit. */
+/** Returns how many slots come before the one for this bit. */
 function placeOf(bitmap: number, bit: number): number {
   let bits = bitmap & (bit - 1);
   bits -= (bits >>> 1) & 0x55555555;
@@ -143,7 +143,7 @@ function findLeaf<V>(root: Slot<V> | undefined, key: string, hash: number, first
   return leaf?.key === key ? leaf : undefined;
 }
 
-/** Where the key is among the leaves, or belongs. */
+/** Returns the index of the key among the leaves, or where it would be inserted. */
 function placeInCollision<V>(collision: Collision<V>, key: string): number {
   let low = 0;
   let high = collision.leaves.length;
@@ -178,7 +178,7 @@ function collide<V>(slot: Leaf<V> | Collision<V>, leaf: Leaf<V>): Slot<V> {
   return new Collision(leaf.hash, leaves);
 }
 
-/** A branch over two slots whose hashes differ at this shift or further on. */
+/** Returns a branch with two slots whose hashes differ at this shift or a later one. */
 function split<V>(one: Leaf<V> | Collision<V>, other: Leaf<V>, shift: number): Branch<V> {
   const bit = bitOf(one.hash, shift);
   const otherBit = bitOf(other.hash, shift);
@@ -186,7 +186,7 @@ function split<V>(one: Leaf<V> | Collision<V>, other: Leaf<V>, shift: number): B
   return new Branch(bit | otherBit, bit >>> 0 < otherBit >>> 0 ? [one, other] : [other, one]);
 }
 
-/** The slot without a leaf that it holds. */
+/** Returns the slot without one of its leaves. */
 function remove<V>(slot: Slot<V>, leaf: Leaf<V>, shift: number): Slot<V> | undefined {
   if (slot instanceof Leaf) return undefined;
   if (slot instanceof Collision) {

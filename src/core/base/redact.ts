@@ -1,18 +1,20 @@
-/** Strikes secrets out of what is said about a server, and by it: the values of the variables that it was given. */
+/** Redacts secrets in text about a server, and from it: the values of the environment variables that the server was given. */
 import { causesOf } from "./causes.ts";
 import { ToolError, hintsOf } from "../error.ts";
 
-/** A shorter value of a variable is no secret, and would be struck out of ordinary words. */
+/** Values shorter than this are not treated as secrets: they would be redacted in ordinary words. */
 const MIN_SECRET_LENGTH = 6;
 
 export type Redact = (text: string) => string;
 
-/** A shorter beginning of a secret says too little of it, and is the beginning of ordinary words. */
+/** A shorter prefix of a secret reveals too little of it, and also begins ordinary words. */
 const MIN_BEGINNING_LENGTH = 8;
-/** Where a text was cut, as `short-text.ts` marks it. */
+/** The mark for truncated text, as in `short-text.ts`. */
 const CUT = "…";
 
-/** Replaces each value of `environment` by its name in brackets, the longest values first, and what a cut has left of one. */
+/**
+ * Returns a function that replaces each value of `environment` by its name in brackets, longest values first, including values that were truncated.
+ */
 export function redactor(environment: Readonly<Record<string, string>> = {}): Redact {
   const secrets = Object.entries(environment)
     .filter(([, value]) => value.length >= MIN_SECRET_LENGTH)
@@ -23,7 +25,7 @@ export function redactor(environment: Readonly<Record<string, string>> = {}): Re
   };
 }
 
-/** The text with `label` in place of a beginning of `secret` that is in front of a cut. */
+/** Replaces a prefix of `secret` directly before a truncation mark by `label`. */
 export function withoutBeginning(text: string, secret: string, label: string): string {
   let clean = "";
   let from = 0;
@@ -36,17 +38,17 @@ export function withoutBeginning(text: string, secret: string, label: string): s
   return from === 0 ? text : clean + text.slice(from);
 }
 
-/** The length of the longest beginning of the secret that ends at a place; 0 where none does. */
+/** Returns the length of the secret's longest prefix that ends at `place`; 0 if there is none. */
 function beginningBefore(text: string, place: number, { secret, most }: { readonly secret: string; readonly most: number }): number {
   for (let length = Math.min(secret.length - 1, most); length >= MIN_BEGINNING_LENGTH; length--)
     if (text.startsWith(secret.slice(0, length), place - length)) return length;
   return 0;
 }
 
-/** No deeper than this: what is deeper is not kept of an answer. */
+/** Maximum depth that is redacted; deeper parts of an answer are not kept. */
 const MAX_DEPTH = 128;
 
-/** The same value with nothing in its texts and keys that `redact` takes out; the value itself where there is nothing. */
+/** Returns the value with `redact` applied to its texts and keys; the same value if nothing changes. */
 export function redactValue<T>(value: T, redact: Redact, depth?: number): T;
 export function redactValue(value: unknown, redact: Redact, depth = 0): unknown {
   if (typeof value === "string") return redact(value);
@@ -61,7 +63,7 @@ export function redactValue(value: unknown, redact: Redact, depth = 0): unknown 
     : Object.fromEntries(members.map(([key, held]) => [key, held]));
 }
 
-/** The same error with nothing in its message, details and hints that `redact` takes out. */
+/** Returns the error with `redact` applied to message, details and hints. */
 export function redactError(error: ToolError, redact: Redact): ToolError {
   const message = redact(error.message);
   const details = error.details.map(redact);
@@ -70,7 +72,7 @@ export function redactError(error: ToolError, redact: Redact): ToolError {
   const sameHints = hint === error.hint && operatorHint === error.operatorHint;
   const same = message === error.message && sameHints && details.every((detail, index) => detail === error.details[index]);
   if (same && !isTold(error.cause, redact)) return error;
-  // Without its cause, which would still say it.
+  // The cause is dropped, as it would still contain the secret.
   return new ToolError(error.code, message, {
     details,
     retryable: error.retryable,
@@ -80,7 +82,7 @@ export function redactError(error: ToolError, redact: Redact): ToolError {
   });
 }
 
-/** Whether an error, or one behind it, says in its message or stack what `redact` takes out. */
+/** Whether an error in the chain of causes has something in its message or stack that `redact` removes. */
 function isTold(cause: unknown, redact: Redact): boolean {
   for (const each of causesOf(cause)) {
     if (!(each instanceof Error)) continue;

@@ -1,9 +1,9 @@
-/** Random numbers that a seed decides, so that a sample can be drawn again. */
+/** Random numbers determined by a seed, so that a sample can be reproduced. */
 import { checkArgument } from "../check-argument.ts";
 import type { Random } from "../ports.ts";
 
 /**
- * The same numbers in [0, 1) for the same seed, on every machine (xoshiro128**, its state filled by splitmix32 over the seed's text).
+ * Returns the same numbers in [0, 1) for the same seed, on every machine (xoshiro128**, its state filled by splitmix32 from the seed's text).
  *
  * @see https://prng.di.unimi.it/xoshiro128starstar.c
  */
@@ -38,12 +38,12 @@ function rotate(value: number, by: number): number {
   return (value << by) | (value >>> (32 - by));
 }
 
-/** A whole number from 0 to below `count`. */
+/** Returns an integer from 0 to below `count`. */
 function pickIndex(random: Random, count: number): number {
   return Math.min(count - 1, Math.floor(random.next() * count));
 }
 
-/** Each item once, in random order; items that are not asked for are not drawn. */
+/** Yields each item once, in random order; drawn lazily. */
 export function* drawn<Item>(random: Random, items: readonly Item[]): Generator<Item, void, undefined> {
   const left = [...items];
   while (left.length > 0) {

@@ -1,13 +1,13 @@
-/** The guarded frozen copy of `copyJson`, for values that are mostly parts of an earlier copy. */
+/** A frozen copy as of `copyJson`, for values that mostly consist of parts of earlier copies. */
 import type { JsonLimits } from "./json-limits.ts";
 import { copyJson, DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, type JsonValue } from "./json.ts";
 
 /**
- * Copies a value as `copyJson(value).value` does, and shares what earlier copies of this function made: an array or object
- * of such a copy is taken as it is, not walked again, so a large value of which one path is new costs that path.
+ * Copies a value like `copyJson(value).value`, and shares parts of earlier copies by this function: an array or object of such a copy is reused
+ * without walking it again, so a large value with one changed path costs only that path.
  *
- * The result is deeply frozen. A shared part counts towards the limits with all that is in it, so the limits hold for the
- * whole tree. Frozen values made elsewhere are copied: they may have getters, or parts that are not frozen.
+ * The result is deeply frozen. A shared part counts towards the limits with its whole content, so the limits apply to the whole tree. Values frozen
+ * elsewhere are copied: they may have getters, or parts that are not frozen.
  *
  * @throws ToolError `not_json` or `too_large`, as `copyJson`
  */
@@ -19,22 +19,22 @@ export function shareJson(value: unknown, limits: JsonLimits = NO_LIMITS): JsonV
 const NO_LIMITS: JsonLimits = Object.freeze({});
 const UNUSUAL = Symbol("unusual");
 
-/** The contents of a container, itself included: what it counts for where it is shared. */
+/** The size of a container, itself included, which counts towards the limits where it is shared. */
 interface Weight {
   readonly depth: number;
   readonly nodes: number;
   readonly chars: number;
 }
 
-/** Every container that was made here, inner ones too. They are frozen and hold nothing else, so they cannot be changed. */
+/** Every container created here, inner ones included. They are frozen and only contain each other and primitives, so they cannot change. */
 const MADE_HERE = new WeakMap<object, Weight>();
 
-/** Copies what is plain JSON and shares what was copied before. Gives up at the first thing that needs an error. */
+/** Copies plain JSON and shares earlier copies. Gives up at the first value that needs an error. */
 class SharingCopy {
   #depthLeft: number;
   #nodesLeft: number;
   #charsLeft: number;
-  /** The least `#depthLeft` there was inside the container that is being copied. */
+  /** The smallest `#depthLeft` reached inside the container that is being copied. */
   #deepest = 0;
 
   constructor(limits: JsonLimits) {
@@ -47,7 +47,7 @@ class SharingCopy {
     try {
       return this.#copy(value);
     } catch {
-      return UNUSUAL; // a getter, a proxy or a toJSON threw: copyJson says where
+      return UNUSUAL; // a getter, a proxy or a toJSON threw: copyJson reports where
     }
   }
 
@@ -56,7 +56,7 @@ class SharingCopy {
       case "string":
         return (this.#charsLeft -= value.length) < 0 ? UNUSUAL : value;
       case "number":
-        return Number.isFinite(value) ? value + 0 : UNUSUAL; // -0 is 0 in the text of JSON
+        return Number.isFinite(value) ? value + 0 : UNUSUAL; // JSON text has no -0
       case "boolean":
         return value;
       case "object":
@@ -68,7 +68,7 @@ class SharingCopy {
 
   #copyObject(value: object): JsonValue | typeof UNUSUAL {
     const weight = MADE_HERE.get(value);
-    if (weight !== undefined) return this.#take(weight) ? (value as JsonValue) : UNUSUAL; // only JSON is made here
+    if (weight !== undefined) return this.#take(weight) ? (value as JsonValue) : UNUSUAL; // only JSON is created here
     if (isArray(value) || isPlain(value)) return this.#copyContainer(value);
     const limits = { maxDepth: this.#depthLeft, maxNodes: this.#nodesLeft, maxChars: this.#charsLeft };
     return this.#copy(copyJson(value, limits).value);

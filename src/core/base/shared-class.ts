@@ -1,8 +1,8 @@
 /**
- * Lets `instanceof` hold for instances that another copy of the package made with its class of this name. Tools of a project are made by
- * the copy that the project installed, and run by the copy that `haft` was started from. Subclasses stay exact.
+ * Makes `instanceof` true for instances that another copy of the package created with its class of this name. Tools of a project are created by the
+ * copy that the project installed, and run by the copy that started as `haft`. For subclasses, `instanceof` is unchanged.
  *
- * Called in the `static` block of the class. The fields of a value are to be checked before they are trusted: its copy may be of another version.
+ * Called in the `static` block of the class. Check the fields of a value before relying on them: its copy may be of another version.
  */
 export function shareClass(type: { readonly prototype: object }, name: string): void {
   const mark = Symbol.for(`haft.${name}`);
@@ -11,7 +11,7 @@ export function shareClass(type: { readonly prototype: object }, name: string): 
   Object.defineProperty(type, Symbol.hasInstance, {
     value(this: unknown, value: unknown): boolean {
       if (this !== type) return Reflect.apply(ordinary, this, [value]); // a subclass, which inherits this function
-      return typeof value === "object" && value !== null && (value as Marked)[mark] === true; // asked in each call, so not by Reflect.get
+      return typeof value === "object" && value !== null && (value as Marked)[mark] === true; // hot path, so without Reflect.get
     },
   });
 }

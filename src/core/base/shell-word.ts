@@ -1,8 +1,8 @@
-/** Text in commands that messages name. */
+/** Quotes text for commands in messages. */
 
 /**
- * As one word of a command line: of a POSIX shell, or on Windows of PowerShell, and as far as that is possible of `cmd.exe` too, which knows
- * double quotes only.
+ * Returns the text as one word of a command line: for a POSIX shell, or on Windows for PowerShell and, as far as possible, for `cmd.exe`, which only
+ * knows double quotes.
  */
 export function shellWord(text: string, platform: string = process.platform): string {
   if (platform === "win32") return windowsWord(text);
@@ -10,13 +10,14 @@ export function shellWord(text: string, platform: string = process.platform): st
 }
 
 /**
- * In double quotes, as `cmd.exe` would end the command at `&` in others; a quotation mark is doubled, so that both take it for text. PowerShell takes
- * the quotation marks of word processors for its own.
+ * Uses double quotes, because `cmd.exe` would end the command at `&` within others; a quotation mark is doubled, which both shells read as text.
+ * PowerShell also treats typographic quotation marks as quotes.
  *
  * @see https://learn.microsoft.com/powershell/scripting/lang-spec/chapter-02 section 2.3.5.2
  */
 function windowsWord(text: string): string {
   if (/^[\w.:+/\\-]+$/u.test(text) && !text.startsWith("-")) return text;
-  if (text.endsWith("\\")) return `'${text.replaceAll(/['\u2018-\u201b]/gu, "$&$&")}'`; // in double quotes it would be part of the mark
+  // in double quotes, a trailing backslash would escape the closing quote
+  if (text.endsWith("\\")) return `'${text.replaceAll(/['\u2018-\u201b]/gu, "$&$&")}'`;
   return `"${text.replaceAll(/["\u201c-\u201e]/gu, "$&$&").replaceAll(/[`$]/gu, "`$&")}"`;
 }

@@ -1,9 +1,12 @@
-/** JSON for readers that refuse half a surrogate pair: Python cannot write one as UTF-8, and Rust does not take it for text. */
+/** JSON for parsers that refuse lone surrogates: Python cannot encode them as UTF-8, and Rust does not accept them as text. */
 
-/** An escape of `JSON.stringify`; the group is there for half a pair, as it writes whole pairs as they are. */
+/** Matches an escape of `JSON.stringify`; the group is set for a lone surrogate, as complete pairs are not escaped. */
 const ESCAPE = /\\(?:u(d[89a-f][\da-f]{2})|.)/gu;
 
-/** The same text with U+FFFD for each half; keys of an object that become equal by it are all written. @param text as `JSON.stringify` writes it, from which nothing is copied where it has none */
+/**
+ * Replaces each lone surrogate by U+FFFD; keys of an object that become equal are all written. @param text output of `JSON.stringify`; returned
+ * without copying if it has no lone surrogate
+ */
 export function strictJson(text: string): string {
   if (!text.includes(String.raw`\ud`)) return text;
   return text.replaceAll(ESCAPE, (escape, half: string | undefined) => (half === undefined ? escape : String.raw`\ufffd`));

@@ -1,10 +1,10 @@
-/** Waits until what was written to a file is on the disk. */
+/** Waits until the data written to a file is on the disk. */
 import { fsync } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { promisify } from "node:util";
 import { systemCode } from "./system-code.ts";
 
-/** By its descriptor where its handle cannot: in a handle of Yarn's Plug'n'Play, `sync` only throws that it is not implemented. */
+/** Falls back to the file descriptor: `sync` of a handle in Yarn's Plug'n'Play only throws that it is not implemented. */
 export async function syncFile(file: FileHandle): Promise<void> {
   try {
     await file.sync();

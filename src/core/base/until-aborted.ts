@@ -1,10 +1,10 @@
-/** Ends one caller's wait for what others may wait for too, or what heeds no signal. */
+/** Ends one caller's wait for work that has other callers too, or that supports no signal. */
 
 /**
- * Resolves as `work` does, or rejects as soon as the signal aborts, whatever `work` still does: a late rejection of it is not an
- * unhandled one. Leaves no listener behind.
+ * Settles like `work`, or rejects as soon as the signal aborts, whatever `work` does afterwards: its late rejection is not an unhandled one. Removes
+ * its listener.
  *
- * @param reason what it rejects with then. @default the signal's reason
+ * @param reason returns the rejection reason for an abort. @default the signal's reason
  */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal, reason: () => unknown = () => signal.reason): Promise<T> {
   const { promise: aborted, reject } = Promise.withResolvers<never>();

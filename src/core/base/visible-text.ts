@@ -1,11 +1,11 @@
-/** Third-party text with nothing invisible in it, and nothing that steers a terminal. */
+/** Escapes invisible characters, and those that control a terminal, in third-party text. */
 
-/** Beyond those that JSON escapes by itself: control, format, and other characters without a shape. */
+/** Characters that JSON does not escape: control, format, and other invisible characters. */
 const INVISIBLE = /[\u007f-\u009f\u2028\u2029\p{Cf}\p{Default_Ignorable_Code_Point}]/gu;
 
 /**
- * An emoji, whose parts are held together by characters that have no shape; else what is not seen, line ends and tabs aside. Made when it is
- * first needed: the list of all emoji takes V8 ten milliseconds.
+ * Matches an emoji, whose parts are joined by invisible characters; otherwise an invisible character except line ends and tabs. Created on first use,
+ * because the list of all emoji takes V8 ten milliseconds.
  */
 let emojiOrInvisible: RegExp | undefined;
 
@@ -15,7 +15,7 @@ function makeEmojiOrInvisible(): RegExp {
   return new RegExp(String.raw`${emoji}|[${control}\p{Cf}\p{Default_Ignorable_Code_Point}]`, "gv");
 }
 
-/** Writes the invisible characters of a text as `\u…`: control characters but line ends and tabs, marks of direction, joiners outside of emoji. */
+/** Writes the invisible characters of a text as `\u…`: control characters except line ends and tabs, direction marks, joiners outside of emoji. */
 export function visibleText(text: string): string {
   if (PRINTABLE_ASCII.test(text)) return text;
   emojiOrInvisible ??= makeEmojiOrInvisible();
@@ -24,19 +24,19 @@ export function visibleText(text: string): string {
 
 const PRINTABLE_ASCII = /^[\t\n\r\u0020-\u007e]*$/u;
 
-/** Writes the invisible characters of a JSON text as `\u…`, which means the same. */
+/** Writes the invisible characters of a JSON text as `\u…`, which does not change its value. */
 export function visibleJson(json: string): string {
   return json.replaceAll(INVISIBLE, (character) => character.replaceAll(/[^]/g, escapeUnit));
 }
 
-/** A text in quotes, as JSON spells it, with every invisible character as `\u…`. Longer texts are cut at both ends around `at`. */
+/** Quotes a text as JSON does, with every invisible character as `\u…`. Longer texts are truncated at both ends around `at`. */
 export function quoted(text: string, width: number, at: number = 0): string {
   const start = text.length <= width ? 0 : Math.max(0, Math.min(at - Math.floor(width / 4), text.length - width));
   const piece = text.slice(start, start + width).toWellFormed();
   return `${start > 0 ? "…" : ""}${visibleJson(JSON.stringify(piece))}${start + width < text.length ? "…" : ""}`;
 }
 
-/** `\\u…` for one unit of a text. */
+/** Returns `\\u…` for one UTF-16 unit. */
 export function escapeUnit(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

@@ -1,43 +1,43 @@
-/** The grammar of messages: counted nouns, articles, and JSON's words for the types of values. */
+/** Grammar for messages: counted nouns, articles, and JSON's names for types. */
 
-/** `1 item`, `2 items`, `3 retries`. */
+/** Formats a count: `1 item`, `2 items`, `3 retries`. */
 export function plural(count: number, noun: string, nouns = `${noun}s`): string {
   return `${count} ${count === 1 ? noun : nouns}`;
 }
 
-/** The text with a capital letter first. */
+/** Returns the text with its first letter capitalized. */
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** The first of some words: `a, b, …`. */
+/** Lists the first few words: `a, b, …`. */
 export function someOf(names: readonly (string | number)[], most = 10): string {
   return `${names.slice(0, most).join(", ")}${names.length > most ? ", …" : ""}`;
 }
 
-/** The first of some words, and how many more there are: `a, b and 3 more`. */
+/** Lists the first few words, and how many more there are: `a, b and 3 more`. */
 export function someAndMore(names: readonly string[], most = 5): string {
   return `${names.slice(0, most).join(", ")}${names.length > most ? ` and ${names.length - most} more` : ""}`;
 }
 
-/** Letters whose names begin with a vowel, for what is spelled letter by letter: an MCP server, a URL. */
+/** Letters whose names begin with a vowel sound, for abbreviations that are spelled out: an MCP server, a URL. */
 const SPOKEN_WITH_VOWEL = /^[AEFHILMNORSX]/u;
 const SPELLED = /^[A-Z]{1,4}(?![A-Za-z])/u;
 const SOUNDS_LIKE_A_CONSONANT = /^(?:uint|uni|use|one\b|eu)/iu;
 
-/** The words with their article: `an array`, `a string`, `an A`, `a User`. */
+/** Returns the words with their article: `an array`, `a string`, `an A`, `a User`. */
 export function withArticle(words: string): string {
   const isVowel = SPELLED.test(words) ? SPOKEN_WITH_VOWEL.test(words) : /^[aeiou]/iu.test(words) && !SOUNDS_LIKE_A_CONSONANT.test(words);
   return `${isVowel ? "an" : "a"} ${words}`;
 }
 
-/** The type of a value with its article: `an array`, `a string`, `null`; `a function` and the like for what JSON lacks. */
+/** Returns the type of a value with its article: `an array`, `a string`, `null`; `a function` and the like for values that are not JSON. */
 export function typeInWords(value: unknown): string {
   if (value === null || value === undefined) return String(value);
   return withArticle(Array.isArray(value) ? "array" : typeof value);
 }
 
-/** As `typeInWords`, with names for objects of the language and its platform: `a promise`, `a Map`, `a URL`. For arguments of a program. */
+/** Like `typeInWords`, with class names for objects of the language and its platform: `a promise`, `a Map`, `a URL`. For arguments of a program. */
 export function kindInWords(value: unknown): string {
   if (typeof value !== "object" || value === null) return typeInWords(value);
   const kind = objectKind(value);
@@ -46,14 +46,14 @@ export function kindInWords(value: unknown): string {
   return PLAIN_KINDS.has(kind) ? typeInWords(value) : withArticle(kind);
 }
 
-/** Characters of a text that a message shows. */
+/** Maximum number of characters of a text that a message shows. */
 const MAX_QUOTED = 200;
-/** A bigint with more bits is not written out: its digits take more than linear time. */
+/** Maximum size in bits of a bigint that is written out: formatting its digits takes more than linear time. */
 const MAX_QUOTED_BITS = 256;
 
 /**
- * A value that does not fit, as messages show it: `"x"`, `5`, `5n`, `null`, and the kind of all others. Never fails, as `String` and `JSON.stringify`
- * may, and is not long.
+ * Formats a wrong value for a message: `"x"`, `5`, `5n`, `null`, and the kind of any other value. Unlike `String` and `JSON.stringify` it never
+ * throws, and the result is short.
  */
 export function quoted(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.length > MAX_QUOTED ? `${value.slice(0, MAX_QUOTED)}…` : value);
@@ -61,7 +61,9 @@ export function quoted(value: unknown): string {
   return typeof value === "number" || typeof value === "boolean" ? String(value) : kindInWords(value);
 }
 
-/** True for objects but arrays, and those of the language and its platform: a promise, a `Map` or a `URL` has no options. */
+/**
+ * Whether a value can be an options object: not an array, and not an object of the language or its platform, such as a promise, a `Map` or a `URL`.
+ */
 export function isOptionsObject(value: unknown): value is object {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
   if (Object.getPrototypeOf(value) === Object.prototype) return true;
@@ -71,16 +73,16 @@ export function isOptionsObject(value: unknown): value is object {
 
 const PLAIN_KINDS: ReadonlySet<string> = new Set(["Object", "Array", "Module"]);
 
-/** False for the names that classes of a program give their objects. */
+/** Whether the kind is a class of the language or its platform, not of the program. */
 function isOfPlatform(kind: string): boolean {
   return kind in globalThis || /\.|(?:Iterator|Generator|Arguments)$/u.test(kind);
 }
 
 const UNREADABLE = "an object that cannot be read";
-/** A class may give its objects a longer name. */
+/** Maximum length of a kind: a class may give its objects a longer name. */
 const MAX_KIND = 100;
 
-/** Undefined for an object that throws when it is looked at: a revoked proxy, or a getter of its name. */
+/** Returns undefined for an object that throws when it is inspected: a revoked proxy, or one with a throwing name getter. */
 function objectKind(value: object): string | undefined {
   try {
     return Object.prototype.toString.call(value).slice("[object ".length, -1).slice(0, MAX_KIND);
@@ -89,12 +91,12 @@ function objectKind(value: object): string | undefined {
   }
 }
 
-/** The words of a text, each only once: for lists written in the code. */
+/** Returns the distinct words of a text, for lists in the code. */
 export function words(text: string): ReadonlySet<string> {
   return new Set(text.split(" "));
 }
 
-/** The words of a text, each with the same value: for tables written in the code. */
+/** Returns the words of a text, each with the same value, for tables in the code. */
 export function wordsFor<const Value>(value: Value, text: string): readonly (readonly [word: string, value: Value])[] {
   return text.split(" ").map((word) => [word, value] as const);
 }

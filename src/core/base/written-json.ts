@@ -1,9 +1,12 @@
-/** JSON text that is at hand while a large value is worked on, so that it is written once: what measures the value has its text, and so has what stores it. */
+/** Shares the JSON text of a large value while the value is processed, so that code which measures or stores it need not stringify it again. */
 import type { JsonValue } from "./json.ts";
 
 const TEXTS = new WeakMap<object, string>();
 
-/** Does synchronous work on a value whose JSON text is at hand. @param text what `JSON.stringify` gives for the value, which is frozen and plain */
+/**
+ * Runs synchronous work on a value while its JSON text is available. @param text the result of `JSON.stringify` for the value, which is frozen and
+ * plain
+ */
 export function whileWritten<Result>(value: JsonValue, text: string, work: () => Result): Result {
   if (typeof value !== "object" || value === null) return work();
   TEXTS.set(value, text);
@@ -14,7 +17,7 @@ export function whileWritten<Result>(value: JsonValue, text: string, work: () =>
   }
 }
 
-/** The value's JSON text, where it is at hand. */
+/** Returns the value's JSON text, if available. */
 export function writtenJson(value: unknown): string | undefined {
   return typeof value === "object" && value !== null ? TEXTS.get(value) : undefined;
 }

@@ -1,9 +1,9 @@
-/** Reads JSON so that its numbers are written as they were read. */
+/** Parses JSON so that its numbers are written back unchanged. */
 import { parseExactly } from "./exact-json.ts";
 
 /**
- * The value of a JSON text, for a document that is read, changed in one place and written. A number that `JSON.stringify` would write
- * otherwise, such as `1.0`, `1e22` or an integer of 20 digits, is an object of `JSON.rawJSON`, and is written as it was.
+ * Parses a JSON text, for a document that is read, changed in one place and written. A number that `JSON.stringify` would write differently, such as
+ * `1.0`, `1e22` or an integer of 20 digits, becomes a `JSON.rawJSON` object, and is written unchanged.
  *
  * @throws SyntaxError as `JSON.parse` does
  * @see https://github.com/tc39/proposal-json-parse-with-source

@@ -1,19 +1,19 @@
-/** The long texts of a recording: written once under their SHA-256, and referred to from the events. */
+/** The long texts ("bodies") of a recording: each is written once under its SHA-256, and events refer to it. */
 import type { SessionEvent } from "../event.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 
-/** Text of this many UTF-8 bytes or more is a body; shorter text stays where it is. */
+/** Text of at least this many UTF-8 bytes becomes a body; shorter text stays in the event. */
 const MIN_BODY_BYTES = 1_024;
 const MAX_BODIES = 16_384;
 const MAX_BODY_CHARS = 32 * 1024 * 1024;
 
-/** The SHA-256 of text as UTF-8, or of bytes, in hex. Given from outside: browsers have no `node:crypto`. */
+/** Computes the SHA-256 of text as UTF-8, or of bytes, in hex. Passed in, because browsers have no `node:crypto`. */
 export type Sha256 = (data: string | Uint8Array) => string;
 
 /**
- * The SHA-256 of a text's UTF-8 bytes, in hex.
+ * Returns the SHA-256 of a text's UTF-8 bytes, in hex.
  *
- * Text with half a surrogate pair has no UTF-8: its hash is that of the byte FF, which UTF-8 never has, and its JSON.
+ * Text with a lone surrogate has no UTF-8 encoding: the byte FF, which never occurs in UTF-8, and the text's JSON are hashed instead.
  */
 export function bodyHash(text: string, sha256: Sha256): string {
   if (text.isWellFormed()) return sha256(text);
@@ -23,10 +23,10 @@ export function bodyHash(text: string, sha256: Sha256): string {
 }
 
 /**
- * The bodies that an event may refer to: those of the event itself and the last of those before it.
+ * The bodies that an event may refer to: its own and the latest ones of earlier events.
  *
- * Writer and reader forget at the same events by the same rule, the oldest first, so that neither needs more memory
- * than the window: 16,384 bodies, 32 Mi characters in all. Bodies that are needed again after that are written again.
+ * Writer and reader drop bodies after the same events by the same rule, oldest first, so that neither needs more memory than the window: 16,384
+ * bodies, 32 Mi characters in total. A body that is needed again later is written again.
  */
 export class BodyWindow<Kept> {
   readonly #bodies = new Map<string, { readonly kept: Kept; readonly length: number }>();
@@ -46,7 +46,7 @@ export class BodyWindow<Kept> {
     this.#chars += length;
   }
 
-  /** To be called after each event. */
+  /** Drops the oldest bodies; called after each event. */
   trim(): void {
     for (const [hash, { length }] of this.#bodies) {
       if (this.#bodies.size <= MAX_BODIES && this.#chars <= MAX_BODY_CHARS) return;
@@ -57,17 +57,17 @@ export class BodyWindow<Kept> {
 }
 
 const REFERENCE = "$body";
-/** The key of a reference, and what data has that happens to look like it. */
+/** Matches the key of a reference, and keys in the data that look like one. */
 const LIKE_REFERENCE = /^\$+body$/u;
 
-/** Keeps a body and returns its hash. */
+/** Stores a body and returns its hash. */
 export type KeepBody = (text: string) => string;
 
 /**
- * The event with its long texts replaced by references.
+ * Returns the event with its long texts replaced by references.
  *
- * Texts in results, inputs, messages and state changes are replaced by size; the data of images and audio, and whatever a
- * system message says, always. A key of the data that looks like a reference's gets one more `$`.
+ * Texts in results, inputs, messages and state changes are replaced if they are long; the data of images and audio, and all text of a system message,
+ * always. A key in the data that looks like that of a reference gets one more `$`.
  */
 export function detachBodies(event: SessionEvent, keep: KeepBody): JsonValue {
   const bySize = (value: JsonValue): JsonValue => detach(value, (text) => (isLong(text) ? reference(keep(text)) : text));
@@ -94,7 +94,7 @@ export function detachBodies(event: SessionEvent, keep: KeepBody): JsonValue {
 
 const CARRIED: ReadonlySet<string> = new Set(["call", "input", "patch", "settings"]);
 
-/** The event with its texts in their places. `find` throws for a hash that nothing was kept under. */
+/** Returns the event with its texts restored. `find` throws for an unknown hash. */
 export function attachBodies(event: JsonValue, find: (hash: string) => string): JsonValue {
   if (isJsonArray(event)) return mapItems(event, (item) => attachBodies(item, find));
   if (!isJsonObject(event)) return event;
@@ -129,13 +129,13 @@ function unescapeKey(key: string): string {
   return key.startsWith("$$") && LIKE_REFERENCE.test(key) ? key.slice(1) : key;
 }
 
-/** The same list when nothing changes. */
+/** Returns the same array if nothing changes. */
 function mapItems(items: readonly JsonValue[], change: (item: JsonValue) => JsonValue): JsonValue {
   const mapped = items.map(change);
   return mapped.some((item, index) => item !== items[index]) ? mapped : items;
 }
 
-/** The same object when nothing changes. */
+/** Returns the same object if nothing changes. */
 function mapFields(
   fields: JsonObject,
   change: (item: JsonValue, key: string) => JsonValue,

@@ -1,4 +1,4 @@
-/** Turns the lines of a recording back into events, and trusts none of them. */
+/** Decodes the lines of a recording into events; the lines are untrusted. */
 import { count, describeProblem, numberOf, oneOf, optional, shape, textLike, textOf, anyText } from "../base/check-shape.ts";
 import type { ShapeCheck } from "../base/check-shape.ts";
 import { ToolError } from "../error.ts";
@@ -14,7 +14,7 @@ import { omitUndefined } from "../base/omit-undefined.ts";
 const LINE_LIMITS = { ...EVENT_LIMITS, maxDepth: EVENT_LIMITS.maxDepth + 4, maxChars: MAX_LINE_CHARS };
 const SUM_LENGTH = `,"sum":"${"0".repeat(64)}"}`.length;
 
-/** A line without a dollar sign, in whatever spelling, refers to no body. */
+/** A line without a dollar sign, escaped or not, refers to no body. */
 const MAY_REFER = /\$|\\u0024/u;
 
 const HASH = textLike(/^[0-9a-f]{64}$/u, "a SHA-256 in hex");
@@ -25,7 +25,7 @@ const END = shape({ end: shape({ events: count }) });
 
 const BEGINNING = '{"haft":"recording"';
 const FIRST_LINE = `The first line of a recording begins ${BEGINNING}.`;
-/** Instead of the hints on how to write JSON: recordings are not written by hand. */
+/** Replaces the hints on writing JSON: recordings are not written by hand. */
 const EXPORT_AGAIN = "The file was cut or changed: export it again.";
 
 interface OpenBody {
@@ -34,7 +34,7 @@ interface OpenBody {
   readonly texts: string[];
 }
 
-/** Reads one recording line by line. After it has thrown it may not be asked again. */
+/** Reads one recording line by line. Must not be used after it has thrown. */
 export class RecordingDecoder {
   readonly #sha256: Sha256;
   readonly #window = new BodyWindow<string>();
@@ -64,7 +64,7 @@ export class RecordingDecoder {
     return Object.freeze({ sessionId: String(header["sessionId"]), exportedAt: Number(header["exportedAt"]) });
   }
 
-  /** Reads the next line: an event, or something that events need. @throws ToolError `corrupt_record` naming the line */
+  /** Reads the next line: returns its event, or undefined for any other line. @throws ToolError `corrupt_record` naming the line */
   next(line: string): SessionEvent | undefined {
     this.#line++;
     if (this.#ended) throw this.#damage("something follows the end of the recording");
@@ -79,18 +79,18 @@ export class RecordingDecoder {
     return this.#takeEnd(fields);
   }
 
-  /** Its last line was read. */
+  /** Whether the last line of the recording was read. */
   get isWhole(): boolean {
     return this.#ended;
   }
 
-  /** To be called when there are no more lines. @throws ToolError `corrupt_record` when the last line is missing */
+  /** Called when there are no more lines. @throws ToolError `corrupt_record` if the recording's last line is missing */
   finish(): void {
     this.#line++;
     if (!this.#ended) throw this.#damage(`the recording was cut short: it has no last line after ${plural(this.#events, "event")}`);
   }
 
-  /** A line that is too long to be read at all. */
+  /** Returns the error for a line that is too long to be read. */
   tooLong(): ToolError {
     this.#line++;
     return this.#damage(`the line is longer than ${MAX_LINE_CHARS} characters`);
@@ -159,7 +159,7 @@ export class RecordingDecoder {
     return event;
   }
 
-  /** Of a line whose checksum is right. */
+  /** Reads the event of a line whose checksum is right. */
   #readEvent(attached: JsonValue): SessionEvent {
     try {
       return readEvent(attached, `line ${this.#line}`);

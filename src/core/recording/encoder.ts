@@ -1,4 +1,4 @@
-/** Turns events into the lines of a recording. */
+/** Encodes events as the lines of a recording. */
 import { ToolError } from "../error.ts";
 import type { JsonValue } from "../base/json.ts";
 import { sha256 } from "./node-sha256.ts";
@@ -6,7 +6,7 @@ import { readEvent } from "./read-event.ts";
 import { BodyWindow, bodyHash, detachBodies } from "./bodies.ts";
 import { BODY_OVERHEAD, MAX_PART_CHARS, MAX_WAITING_CHARS, RECORDING_VERSION, type RecordingHeader } from "./format.ts";
 
-/** Makes one recording, from its first line to its last. Each line ends with a line feed. */
+/** Writes one recording, from its first line to its last. Each line ends with a line feed. */
 export class RecordingEncoder {
   readonly #window = new BodyWindow<true>();
   #sum = "";
@@ -16,7 +16,7 @@ export class RecordingEncoder {
     return this.#seal({ haft: "recording", version: RECORDING_VERSION, sessionId, exportedAt });
   }
 
-  /** The lines of one event: the bodies that are new, then the event. @throws ToolError `corrupt_record` for what is not an event */
+  /** Yields the lines of one event: its new bodies, then the event. @throws ToolError `corrupt_record` for a value that is not an event */
   *event(value: unknown): Generator<string, void, undefined> {
     const event = readEvent(value, `event ${++this.#events}`);
     const fresh = new Map<string, string>();
@@ -58,7 +58,7 @@ export class RecordingEncoder {
     return this.#sealText(JSON.stringify(line));
   }
 
-  /** Adds the checksum over this line and all before it. */
+  /** Appends the checksum of this line and all earlier ones. */
   #sealText(json: string): string {
     const open = json.slice(0, -1);
     this.#sum = sha256(this.#sum + open);

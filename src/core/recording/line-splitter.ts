@@ -1,4 +1,4 @@
-/** Cuts the text of a recording into lines, however it is cut into pieces, and keeps no more than one line. */
+/** Splits the text of a recording, which comes in chunks of any size, into lines; buffers at most one line. */
 import type { RecordingDecoder } from "./decoder.ts";
 import { MAX_LINE_CHARS } from "./format.ts";
 

@@ -1,4 +1,4 @@
-/** SHA-256 by Node. */
+/** SHA-256 with `node:crypto`. */
 import { hash } from "node:crypto";
 
 export function sha256(data: string | Uint8Array): string {

@@ -1,4 +1,4 @@
-/** Reads the lines of a recording as they come, wherever this runs: SHA-256 is given from outside. */
+/** Reads the lines of a recording as they arrive, on any platform: SHA-256 is passed in. */
 import { ToolError } from "../error.ts";
 import { checkArgument, checkText } from "../check-argument.ts";
 import type { SessionEvent } from "../event.ts";
@@ -7,20 +7,20 @@ import { RecordingDecoder } from "./decoder.ts";
 import type { RecordingHeader } from "./format.ts";
 import { LineSplitter } from "./line-splitter.ts";
 
-/** Text in pieces of any length, or whole. */
+/** Text in chunks of any length, or as a whole. */
 export type RecordingSource = string | Iterable<string> | AsyncIterable<string>;
 
 /** A recording that is being read. */
 export interface OpenRecording {
   readonly header: RecordingHeader;
-  /** To be read once; leaving early closes the source. Throws at the damage, after every event before it. */
+  /** Can be iterated once; leaving the loop early closes the source. Throws where the recording is damaged, after all events before that. */
   readonly events: AsyncIterable<SessionEvent>;
 }
 
 /**
- * Opens a recording. Lines may end with LF or CRLF; a byte order mark before the first is ignored.
+ * Opens a recording. Lines may end with LF or CRLF; a byte order mark at the beginning is ignored.
  *
- * @throws ToolError `corrupt_record` by rejecting, when the first line is not that of a recording of this version
+ * @throws ToolError `corrupt_record`, if the first line is not that of a recording of this version, as a rejection
  */
 export async function openRecording(source: RecordingSource, sha256: Sha256): Promise<OpenRecording> {
   const decoder = new RecordingDecoder(sha256);
@@ -74,7 +74,10 @@ async function* linesOf(source: RecordingSource, decoder: RecordingDecoder): Asy
   yield* splitter.rest();
 }
 
-/** A stream of Node without an encoding gives bytes, which its type does not say. @throws ToolError `invalid_argument` */
+/**
+ * Refuses chunks that are not text: a Node stream without an encoding yields bytes, although its type does not say so. @throws ToolError
+ * `invalid_argument`
+ */
 function requireText(chunk: unknown): void {
   if (typeof chunk === "string") return;
   throw new ToolError("invalid_argument", "A recording is read as text, and this stream gives something else.", {

@@ -1,4 +1,4 @@
-/** Reads an event of a session from outside, such as a stored row or a line of a recording: sound, or refused. */
+/** Reads and validates a session event from an untrusted source, such as a stored row or a line of a recording. */
 import {
   allOf,
   anyJson,
@@ -28,20 +28,19 @@ import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../base
 import { FINISH_REASONS } from "../model.ts";
 import { ANSWER_SOURCES } from "../answer-source.ts";
 
-/** Longest id, key or name in an event, in UTF-16 units. A longer one is refused where it is made. */
+/** Maximum length of an id, key or name in an event, in UTF-16 units. A longer one is refused when it is created. */
 export const MAX_ID_LENGTH = 1_024;
 
-/** Room for the largest result there can be: its output, its content and the input that led to it. */
+/** Limits that leave room for the largest possible result: its output, its content and the input that led to it. */
 export const EVENT_LIMITS = { maxDepth: 128, maxNodes: 8_000_000, maxChars: 128 * 1024 * 1024 } as const satisfies JsonLimits;
 
 /**
  * Reads a parsed JSON value as an event of a session's log, deeply frozen.
  *
- * Every field is checked for its type, every word against its closed list. Fields of the event itself that this version does
- * not know are left out; in what it carries (results, inputs, messages) they stay. Keys named `__proto__` are left out
- * wherever they are, and nothing is ever more than plain data.
+ * Every field is checked for its type, every enumerated word against its list. Fields of the event itself that this version does not know are
+ * dropped; inside results, inputs and messages they are kept. Keys named `__proto__` are always dropped, and the result is plain data only.
  *
- * @param where the place it was read from, such as `line 12`: the error's message begins with it
+ * @param where the place that the value was read from, such as `line 12`: the error's message begins with it
  * @throws ToolError `corrupt_record` naming the path and what was expected there
  */
 export function readEvent(value: unknown, where: string): SessionEvent {
@@ -51,7 +50,7 @@ export function readEvent(value: unknown, where: string): SessionEvent {
   return withoutUnknown(event) as unknown as SessionEvent; // every field was just checked
 }
 
-/** Whether this version has events of that type. */
+/** Whether this version has events of this type. */
 export function isKnownType(type: unknown): boolean {
   return typeof type === "string" && NAMES.has(type);
 }
@@ -65,11 +64,11 @@ function copyEvent(value: unknown, where: string): JsonValue {
 }
 
 const id = textOf(1, MAX_ID_LENGTH);
-/** Of a call that could not be read, the name is empty. */
+/** The name is empty for a call that could not be read. */
 const name = textOf(0, MAX_ID_LENGTH);
-/** As in `ErrorInfo`. */
+/** The same limit as in `ErrorInfo`. */
 const MAX_DETAILS = 20;
-/** The values that a `Date` can hold. */
+/** The range of a `Date`. */
 const at = numberOf(-8.64e15, 8.64e15);
 const duration = numberOf(0, Number.MAX_VALUE);
 const ids = listOf(id);

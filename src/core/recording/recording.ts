@@ -1,10 +1,10 @@
 /**
- * A session's events as a file of JSON Lines that notices what was done to it.
+ * Recordings: a session's events as a JSON Lines file that detects changes.
  *
- * The first line says whose recording it is, the last how many events it has. In between are the events, and before an
- * event the texts of 1,024 bytes or more that it is the first to need, each under its SHA-256; images, audio and system messages always
- * are there. Every line ends with the SHA-256 over itself and all lines before it: a file that was cut, edited or put
- * in another order is read up to that place. A writer of the file can also compute the sums: they show damage, not forgery.
+ * The first line identifies the session, the last has the number of events. In between are the events. Texts of 1,024 bytes or more, and images,
+ * audio and system messages always, are written once, before the first event that needs them, each under its SHA-256. Every line ends with the
+ * SHA-256 of itself and all lines before it: a file that was truncated, edited or reordered is read up to that place. An attacker who writes the file
+ * can also compute the checksums: they detect damage, not forgery.
  */
 import { isOptionsObject } from "../base/wording.ts";
 import { checkArgument } from "../check-argument.ts";
@@ -17,10 +17,9 @@ import { openRecording, parseLines, type OpenRecording, type RecordingSource } f
 export type { OpenRecording, RecordingSource } from "./open-recording.ts";
 
 /**
- * Writes a recording, a line at a time; each line ends with a line feed.
+ * Writes a recording, one line at a time; each line ends with a line feed.
  *
- * Takes no more memory than one event and the hashes of the last bodies. Values come back as they were, with the one
- * exception that JSON has: `-0` comes back as `0`.
+ * Needs memory for one event and the hashes of the latest bodies. Values are read back unchanged, with one exception due to JSON: `-0` becomes `0`.
  *
  * @throws ToolError `corrupt_record` while iterating, for an event that could not be read back; `too_large` for one of more than 256 Mi characters
  */
@@ -39,15 +38,15 @@ export async function* writeRecording(
 }
 
 /**
- * Opens a recording. Lines may end with LF or CRLF; a byte order mark before the first is ignored.
+ * Opens a recording. Lines may end with LF or CRLF; a byte order mark at the beginning is ignored.
  *
- * @throws ToolError `corrupt_record` by rejecting, when the first line is not that of a recording of this version
+ * @throws ToolError `corrupt_record`, if the first line is not that of a recording of this version, as a rejection
  */
 export function readRecording(source: RecordingSource): Promise<OpenRecording> {
   return openRecording(source, sha256);
 }
 
-/** A whole recording at once. @throws ToolError `corrupt_record` */
+/** Reads a complete recording at once. @throws ToolError `corrupt_record` */
 export function parseRecording(text: string): { readonly header: RecordingHeader; readonly events: readonly SessionEvent[] } {
   return parseLines(text, sha256);
 }
