@@ -1,7 +1,4 @@
-/**
- * The seam for a server's API keys, refused requests, calls outside any session, and first answers to keyed requests, shared by all processes of a
- * store.
- */
+/** The seam for API keys, refused requests, calls outside any session, and first answers to keyed requests, shared by all processes of a store. */
 import type { JsonObject } from "./base/json.ts";
 import type { ResultStatus } from "./result.ts";
 
@@ -44,10 +41,7 @@ export interface AccessStore {
   holdRequest(request: { readonly key: string; readonly holder: string }): Promise<boolean>;
   /** Releases a request without an answer, so that it can be begun again at once. */
   releaseRequest(request: { readonly key: string; readonly holder: string }): Promise<void>;
-  /**
-   * Stores the answer to a begun request and resolves to undefined; resolves to the existing answer if there is one. For a key without a record it
-   * does nothing.
-   */
+  /** Stores the answer to a begun request, unless it already has one, to which it then resolves. Does nothing for a key without a record. */
   answerRequest(request: { readonly key: string; readonly answer: string }): Promise<string | undefined>;
   /** Deletes requests begun before a time. */
   forgetRequests(before: number): Promise<void>;
@@ -158,10 +152,7 @@ export interface RefusedRequest {
   readonly principal?: string;
   /** The address of the client, as the server sees it. */
   readonly from?: string;
-  /**
-   * Tools the request was to call, each once, at most 20: qualified if its sender can see the tool, else as sent. Left out if refused before they
-   * were known.
-   */
+  /** The tools to be called, each once, at most 20: qualified if the sender can see it, else as sent. Left out if refused before they were known. */
   readonly toolNames?: readonly string[];
   /** How many earlier refused requests were not stored, because there were too many at a time. */
   readonly missed?: number;

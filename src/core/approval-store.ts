@@ -9,8 +9,8 @@ export const APPROVAL_STATUSES: readonly ApprovalStatus[] = Object.freeze(["open
 
 /**
  * How far an approval reaches. `once`: this call; `input`: calls in this session with this input; `tool`: calls of this tool in this session; `rule`:
- * calls in all sessions that match a rule. All but `rule` apply to the tool as it is defined now. An answer in a simulation applies only there and is
- * not kept as a rule.
+ * calls in all sessions that match a rule. All but `rule` apply to the tool as now defined. An answer in a simulation applies only there and is not
+ * kept.
  */
 export type ApprovalScope = "once" | "input" | "tool" | "rule";
 
@@ -90,8 +90,7 @@ export interface ApprovalRecord extends NewApproval {
   /** Describes the living process that waits for the answer; undefined if none does: the session must be resumed. */
   readonly askedIn?: string;
   /**
-   * Set if the stored question cannot be read: id, digest, position, status, session, call and tool are right, the other fields are empty. It cannot
-   * be answered.
+   * Set if the stored question cannot be read: id, digest, position, status, session, call and tool are right, the rest is empty. It takes no answer.
    */
   readonly damage?: string;
 }
@@ -152,8 +151,7 @@ export interface ListApprovalsOptions {
 }
 
 /**
- * `ListApprovalsOptions` as a store gets them: the tool is a complete name, and overdue questions count as `expired` at `now`, or by the store's own
- * clock if it has one.
+ * `ListApprovalsOptions` for a store: `toolName` is a complete name; overdue questions are `expired` at `now`, or by the store's own clock if any.
  */
 export interface StoredApprovalQuery {
   readonly now: number;
@@ -197,14 +195,12 @@ export interface ApprovalStore {
    */
   end(end: ApprovalEnd): Promise<boolean>;
   /**
-   * Gives up a question that this store object asked, at this position, to the process that resumes its call: the question is kept as if its process
-   * were gone.
+   * Gives up a question that this store object asked, at this position: it is kept as if its process were gone, for the one that resumes its call.
    */
   leave(question: { readonly id: string; readonly digest: string; readonly position: number }): Promise<void>;
   /**
-   * Withdraws the open questions of a session that no living process waits for and, if this store object has claimed the session, those that other
-   * store objects asked, which have lost their calls. With `callIds` only questions of these calls, and never those of `exceptCallIds`. Resolves to
-   * the number withdrawn.
+   * Withdraws the open questions of a session that no living process waits for and, if this store object has claimed the session, those of other
+   * store objects, whose calls are no longer theirs. With `callIds` only those of these calls, never of `exceptCallIds`. Resolves to their number.
    */
   withdrawAbandoned(request: AbandonedQuestions): Promise<number>;
   /** Returns the rules that apply at a time, oldest first; with `sessionId`, those of all sessions and of that session. */

@@ -138,8 +138,7 @@ export interface Approvals extends ApprovalInbox {
   /** Allows one call of a session, with this digest. The returned function revokes that, unless it was used. */
   allowOnce(sessionId: string, digest: string): () => void;
   /**
-   * Allows a tool in a session until the session ends, like the answer `allow-always`. Stored as a rule, unless the call that asked is in a
-   * simulation.
+   * Allows a tool in a session until the session ends, like the answer `allow-always`. Stored as a rule, unless the session is a simulation.
    *
    * @param definition the fingerprint of the tool when it was shown: if the tool is redefined later, its calls are asked about again. @default any
    */
@@ -149,8 +148,7 @@ export interface Approvals extends ApprovalInbox {
   /** Deletes what a session allowed, and its rule. Its open questions stay open, but can no longer allow a tool permanently. */
   forget(sessionId: string): void;
   /**
-   * Withdraws the questions of a resumed session that no process waits for. Called after a crash, once its calls have been asked about again or have
-   * ended.
+   * Withdraws the questions of a resumed session that no process waits for, once its calls have been asked about again or have ended.
    *
    * @param of limits this to `callIds`, for calls that have ended later, and excludes `exceptCallIds`, for calls that are still to be asked about
    * again: an answer to those counts as soon as it is given. @default all of the session

@@ -16,15 +16,9 @@ export interface Artifact {
  * Every implementation passes `artifactStoreContract` of `haft/testing`.
  */
 export interface ArtifactStore {
-  /**
-   * Stores an artifact; resolves once it is durable. If it exists, only the time it was last stored changes. @param at wall-clock milliseconds since
-   * the epoch
-   */
+  /** Stores an artifact; resolves once durable. If it exists, only its last stored time changes. @param at wall-clock milliseconds since the epoch */
   put(request: { readonly artifact: Artifact; readonly at: number }): Promise<void>;
-  /**
-   * Returns an artifact; undefined if the id does not exist. @throws ToolError `corrupt_record` if the stored bytes do not match the id, as a
-   * rejection
-   */
+  /** Returns an artifact; undefined if there is none. @throws ToolError `corrupt_record` if the stored bytes do not match the id, as a rejection */
   get(id: string): Promise<Artifact | undefined>;
   /** Removes artifacts last stored before a time. Resolves to their number. Logs that refer to them are not changed. */
   prune(request: { readonly before: number }): Promise<number>;

@@ -14,7 +14,7 @@ export interface ToolCall {
   readonly id?: string;
   readonly name: string;
   readonly input?: unknown;
-  /** The model's reason for the call, in its own words; recorded, never interpreted. */
+  /** The model's reason for the call, as it wrote it; recorded, never interpreted. */
   readonly reasoning?: string;
 }
 

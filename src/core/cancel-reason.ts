@@ -7,9 +7,8 @@ import { isToolError } from "./error.ts";
 const MAX_CHARS = 500;
 
 /**
- * Returns the text that follows `<tool> was cancelled: ` for an aborted signal. A ToolError already says who cancelled the call. Any other reason
- * comes from the caller and may hold third-party text: its message is reduced to one line. A signal of `AbortSignal.timeout` is reported as a time
- * limit.
+ * Returns the text that follows `<tool> was cancelled: ` for an aborted signal. A ToolError already says who cancelled the call. Any other reason is
+ * the caller's and may hold third-party text: its message is reduced to one line. A signal of `AbortSignal.timeout` is reported as a time limit.
  *
  * @param by the party that aborts this signal. @default "the caller aborted"
  */

@@ -59,10 +59,7 @@ export interface ChannelStore {
   last(channel: string): Promise<number>;
   /** Returns how many messages of a queue have not ended. */
   waiting(channel: string): Promise<number>;
-  /**
-   * Takes the first message of a queue that no living process has taken, for this process; when this process dies, another one can take it. Undefined
-   * if there is none.
-   */
+  /** Takes the first message of a queue that no living process has taken, until this process dies. Undefined if there is none. */
   take(query: TakeEntry): Promise<ChannelEntry | undefined>;
   /** Releases a message that this process has taken, so that others can take it. */
   giveBack(key: ChannelEntryKey): Promise<void>;

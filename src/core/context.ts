@@ -25,8 +25,7 @@ export interface ToolContext {
   /** The name of the agent that the tools belong to: `createRuntime({ agentName })`. */
   readonly agentName: string | undefined;
   /**
-   * The absolute folder that relative paths start from: that of the tool, else of the session, else `createRuntime({ workingFolder })`, else of the
-   * process.
+   * The absolute folder that relative paths start from: the tool's, else the session's, else `createRuntime({ workingFolder })`, else the process's.
    */
   readonly workingFolder: string;
   /** Returns a path as an absolute one; a relative path starts from `workingFolder`. The result may be outside that folder: this is no protection. */
@@ -45,8 +44,7 @@ export interface ToolContext {
   /** Aborts when the attempt times out or the caller cancels. Created on first use. */
   readonly signal: AbortSignal;
   /**
-   * Identifies the call, for a service that recognises repeated requests: the same for all attempts and after a crash, different for every other
-   * call.
+   * Identifies the call, for services that recognise repeated requests: the same for all attempts and after a crash, different for any other call.
    */
   readonly idempotencyKey: string;
   /**
@@ -55,10 +53,7 @@ export interface ToolContext {
    * Undefined for other toolsets, and for a call that uses leases of several calls.
    */
   readonly fence?: number | undefined;
-  /**
-   * The fields that continue the call's trace in a request to another service: HTTP headers, or `_meta` in MCP. Undefined if the call is not traced;
-   * see `haft/telemetry`.
-   */
+  /** Fields that continue the call's trace in other requests: HTTP headers, or `_meta` in MCP. Undefined if not traced; see `haft/telemetry`. */
   readonly traceHeaders?: TraceHeaders | undefined;
   /** Whether the call is part of a simulation: nothing outside the session's own state may be changed. */
   readonly simulated: boolean;
@@ -97,8 +92,7 @@ export interface ToolContext {
   /**
    * Makes calls as part of this one: in its session or branch, with its caller's rights, cancelled with it, and simulated if it is simulated. Each is
    * checked, approved, locked, retried and recorded like any other. Results are complete, even if a model sees less of them. In a session, calls of a
-   * composite tool (`Tool.composite`) are remembered: if the tool is run again after a crash, the same calls in the same order get their first
-   * results.
+   * composite tool (`Tool.composite`) are remembered: if it is run again after a crash, the same calls in the same order get their first results.
    *
    * @throws ToolError `invalid_argument` after the call has ended, and as `execute` of the session, as a rejection
    */
@@ -106,9 +100,8 @@ export interface ToolContext {
   /** Reports progress to listeners. Ignored after the call has ended. */
   readonly progress: (update: ProgressUpdate) => void;
   /**
-   * Writes output to show while the call runs, such as the lines of a build: passed to listeners, and kept for a background job, where it can be read
-   * by position. Bytes are UTF-8; a character may be split over several writes, and is dropped if its end is never written. Ignored after the call
-   * has ended.
+   * Writes output to show while the call runs, such as the lines of a build: passed to listeners, and kept for a background job, to be read by
+   * position. Bytes are UTF-8; a character may be split over writes, and is dropped if its end is never written. Ignored after the call has ended.
    */
   readonly output: (text: string | Uint8Array) => void;
   /**
@@ -145,8 +138,7 @@ export interface ProgressUpdate {
 export interface ToolState {
   get(key: string): JsonValue | undefined;
   /**
-   * Replaces the value of `key` with what `change` returns; `undefined` deletes it. Synchronous, so there are no races. Throws once the attempt has
-   * ended.
+   * Replaces the value of `key` with what `change` returns; `undefined` deletes it. Synchronous, so without races. Throws once the attempt has ended.
    */
   update(key: string, change: (before: JsonValue | undefined) => JsonValue | undefined): void;
 }

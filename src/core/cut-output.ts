@@ -3,8 +3,8 @@ import { ToolOutput, type ToolOutputOptions } from "./content.ts";
 import type { ToolResult } from "./result.ts";
 
 /**
- * Such an output need not match the schema of the complete one, and is not truncated again unless it is larger than the limit here. If its result was
- * `partial`, it is checked, as it was then.
+ * An output that had been truncated: it need not match the schema, and is not truncated again unless larger than the limit here. A `partial` one is
+ * checked, as it was then.
  */
 export class CutOutput extends ToolOutput {
   /** Without the handle, which is valid only in the recorded session. */

@@ -1,4 +1,4 @@
-/** What a call reads and writes, and whether it may be repeated or undone: one declaration that controls locks, retries, caching and simulation. */
+/** The reads and writes of a call, and whether it may be repeated or undone: one declaration that controls locks, retries, caching and simulation. */
 import { checkText } from "./check-argument.ts";
 import type { JsonObject } from "./base/json.ts";
 import type { ResourceKeys } from "./resource-keys.ts";
@@ -74,8 +74,7 @@ export interface ResolvedEffects {
 }
 
 /**
- * The locks of a call. Besides the keys that the call declares, it locks keys of its toolset, so that the lock rules alone determine which calls
- * wait:
+ * The locks of a call. Besides the keys that it declares, it locks keys of its toolset, so that the lock rules alone determine which calls wait:
  *
  * | the call | locks | so it waits for |
  * |---|---|---|

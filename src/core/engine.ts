@@ -44,8 +44,7 @@ export interface Engine {
    * Continues work that `call` handed over as a `RemoteJob` with this id, in a process that has since ended. Otherwise like `call`; the request is
    * that of the call that started the work. Without this method, such a call is treated as interrupted.
    *
-   * Throws ToolError `not_found` if the work no longer exists: the call is then made again if it may be repeated, and ends with `outcome_unknown`
-   * otherwise.
+   * Throws ToolError `not_found` if the work no longer exists: the call is made again if it may be repeated, else it ends with `outcome_unknown`.
    */
   attach?(remoteId: string, request: EngineRequest, context: ToolContext): unknown;
   /**

@@ -14,13 +14,13 @@ if (problem !== undefined) throw new Error(problem);
 /** An error as data, as it is in results, events and on the wire. */
 export interface ErrorInfo {
   readonly code: ErrorCode;
-  /** What happened, and with what; at most 4,096 characters. */
+  /** A description of what happened, and with what; at most 4,096 characters. */
   readonly message: string;
   readonly retryable: boolean;
   readonly outcome: Outcome;
   /** A hint at what would work, for the model. It names no setting of the program, and no way round a gate. */
   readonly hint?: string;
-  /** What the operator of the program can do. Never shown to a model. */
+  /** A remedy for the operator of the program. Never shown to a model. */
   readonly operatorHint?: string;
   /** One line for each problem, such as a schema violation with its `$` path; at most 20 are kept. @default none */
   readonly details?: readonly string[];
@@ -54,10 +54,7 @@ const MAX_DETAILS = 20;
 const MAX_TOOL_NAME_LENGTH = 1_024;
 const NO_NAMES: readonly string[] = Object.freeze([]);
 
-/**
- * The one error class. Handlers throw it to choose code, retryability, outcome and hint; the API throws it at once, before any I/O, when it is
- * misused.
- */
+/** The one error class. Handlers throw it to choose code, retryability, outcome and hint; the API throws it when misused, at once, before any I/O. */
 export class ToolError extends Error {
   static {
     shareClass(this, "ToolError");

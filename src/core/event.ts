@@ -33,10 +33,7 @@ export type SessionEvent =
   | (SessionFact & {
       readonly type: "session-start";
       readonly parent?: BranchPoint;
-      /**
-       * How many of the events after this one were copied from the snapshot that the session was made from: they happened in the session of the
-       * snapshot.
-       */
+      /** How many of the events after this one were copied from the snapshot that the session was made from; they report what happened elsewhere. */
       readonly copied?: number;
       /** The call, in another session, whose handler started this session, for example a delegate's. */
       readonly parentCall?: CallPlace;

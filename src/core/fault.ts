@@ -32,10 +32,7 @@ export interface FaultRule {
   readonly probability: number;
   /** Patterns for qualified names. @default every tool */
   readonly tools?: string | readonly string[];
-  /**
-   * The message of the error. @default that of a real error of the type, such as that the service asks to slow down; for a type of your own
-   * `Simulated error: <type>`
-   */
+  /** The message of the error. @default that of a real error of the type; for a type of your own `Simulated error: <type>` */
   readonly message?: string;
   /** Whether the error is retryable. @default as the real error */
   readonly retryable?: boolean;

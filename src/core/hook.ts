@@ -18,12 +18,13 @@ export interface Hook {
   /** Lower runs first; hooks of the same priority in the order given. @default 0 */
   readonly priority?: number;
   /**
-   * What happens to the hook in a simulation. `run`: it runs, as it leaves no trace of its own or checks `context.simulated`; `skip`: it is skipped.
-   * If left out, simulated calls are refused.
+   * Whether the hook runs in a simulation. `run`: it leaves no trace of its own, or checks `context.simulated`; `skip`: it is skipped. If left out,
+   * simulated calls are refused.
    */
   readonly inSimulation?: "run" | "skip";
   /**
-   * What happens to a call if the hook throws or does not answer in time. `skip`: that is logged, and the call continues without the hook; `stop`,
+   * The consequence for a call if the hook throws or does not answer in time. `skip`: that is logged, and the call continues without the hook;
+   * `stop`,
    * for a hook that judges calls: the call ends as `vetoed`, without its answer if it had already run. @default "skip"
    */
   readonly onFailure?: "skip" | "stop";
@@ -36,14 +37,12 @@ export interface Hook {
   readonly commands?: readonly HookCommand[];
   /**
    * Called before the name is resolved. Return a changed call, `{ veto: reason }` to stop the call with that reason as the model's result, or nothing
-   * to leave the call unchanged. A hook that fails is skipped, unless its `onFailure` says otherwise; an answer that is neither a call nor a veto
-   * stops the call.
+   * to leave it unchanged. A hook that fails is skipped, unless its `onFailure` says otherwise; any other answer stops the call.
    */
   beforeCall?(call: ToolCall, context: HookContext): HookDecision | Promise<HookDecision>;
   /**
-   * Called before the result is truncated and recorded. Return nothing, or a complete changed result: if it has no `output`, `content`, `error` or
-   * `metadata`, these are removed. The call it belongs to, origin, attempts, duration and repairs cannot be changed. Not called for a name that is
-   * not a tool.
+   * Called before the result is truncated and recorded. Return nothing, or a complete changed result: an `output`, `content`, `error` or `metadata`
+   * that it lacks is removed. Call, origin, attempts, duration and repairs cannot be changed. Not called for a name that is not a tool.
    *
    * A hook that returns something else than a result is logged and skipped, like one that fails, unless its `onFailure` says otherwise. If the call
    * is cancelled or its deadline passes before all hooks have seen its answer or error, it ends without these. The partial output of a cancelled call
@@ -63,7 +62,7 @@ export const HOOK_PARTS: OptionNames<Hook> = {
   afterCall: true,
 };
 
-/** What a hook decides before a call: another call, a veto, or nothing. */
+/** The decision of a hook before a call: another call, a veto, or nothing. */
 export type HookDecision = ToolCall | { readonly veto: string } | undefined | void;
 
 /** The facts about the call that a hook gets. */

@@ -49,8 +49,7 @@ export function jobMessage(job: Pick<PendingCall, "callId" | "name">, said: { re
 }
 
 /**
- * Returns the text of a message about a job for a model. @param offeredName the name under which the model was given a tool. @default its qualified
- * name
+ * Returns the text of a message about a job for a model. @param offeredName the name under which the model knows a tool. @default its qualified name
  */
 export function jobText(
   { callId, toolName, question, result }: Omit<JobMessage, "content">,

@@ -17,8 +17,7 @@ export interface JobStore {
    */
   requestCancel(job: JobKey & { readonly reason: string }): Promise<boolean>;
   /**
-   * Returns the unended jobs, in sessions claimed by this store object, that should be cancelled. With `sessionId`, jobs of other sessions may be
-   * left out.
+   * Returns unended jobs that should be cancelled, in sessions claimed by this store object. With `sessionId`, other sessions' jobs may be left out.
    */
   cancelRequests(options?: { readonly sessionId?: string }): Promise<readonly CancelRequest[]>;
   /**

@@ -89,10 +89,7 @@ const OTHER_PLACES: ReadonlyMap<string, string> = new Map([
  */
 export type OptionNames<Options> = Readonly<Record<Options extends unknown ? keyof Options : never, unknown>>;
 
-/**
- * Checks an options object: it must be an object, without unknown keys, and each option of its type. @param owner for example `session()` @throws
- * ToolError `invalid_argument`
- */
+/** Refuses what is not an object, unknown keys, and wrong types. @param owner for example `session()` @throws ToolError `invalid_argument` */
 export function checkKnownKeys<Options extends object>(options: Options, known: OptionNames<Options>, owner: string): void {
   if (!isOptionsObject(options)) throw wrongKind(`The options of ${owner.replace(/^The /u, "the ")} are an object`, options);
   const unknown = unknownKey(options, known, owner);

@@ -15,10 +15,7 @@ const NOT_FOUND =
   /(?:cannot find (?:package|module)|could not (?:resolve|find package)|no such module|failed to load url|tried to access|import)\s+["'`]?(@?[^"'`\s,]+)/iu;
 /** Matches the module that made the request, as Node, Bun and the stack of require() name it. */
 const ASKED_BY = /(?: imported from | while importing .{0,500} from |' from '|\nRequire stack:\n- )(.*)/u;
-/**
- * Match the start of an absolute path, quoted or not, up to its last `node_modules` or to its file: clients of a server must not see folders of this
- * machine.
- */
+/** Match an absolute path, quoted or not, up to its last `node_modules` or its file: clients of a server must not see folders of this machine. */
 const FOLDERS = [
   /(?<=["'`])(?:file:\/\/|\w:)?[\\/][^"'`]*[\\/]node_modules[\\/]/gu,
   /(?<=^|[\s(])(?:file:\/\/|\w:)?[\\/][^"'`]*[\\/]node_modules[\\/]/gu,

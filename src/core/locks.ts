@@ -19,10 +19,7 @@ export interface LockRequest {
 
 /** A request that waits for locks, or holds them. */
 export interface LockTicket {
-  /**
-   * Whether the keys are granted: at once if nothing conflicts and no other process has to be asked. Stays false for a ticket released while it
-   * waited.
-   */
+  /** Whether the keys are granted: at once if nothing conflicts and no other process has to be asked. Stays false if released while waiting. */
   readonly granted: boolean;
   /**
    * Resolves when granted and never rejects; after a release while waiting it stays pending. Locks shared by several processes also resolve it, with

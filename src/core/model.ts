@@ -84,8 +84,7 @@ export interface ModelRequest {
 /**
  * Why a message ended. Calls of a message that ended with anything but `stop` or `calls` must not run: it may be incomplete.
  *
- * `pause`: the provider wants the conversation sent back unchanged, to continue; `truncated`: the stream ended without a reason; `other`: an unknown
- * reason.
+ * `pause`: the provider wants the conversation back unchanged, to continue; `truncated`: the stream ended without a reason; `other`: unknown.
  */
 export const FINISH_REASONS = ["stop", "calls", "length", "content-filter", "refusal", "pause", "error", "truncated", "other"] as const;
 /** Why a message ended: one of `FINISH_REASONS`. */
@@ -114,8 +113,7 @@ export interface ModelCall extends ToolCall {
   /** The name that the provider was given for an overload of this name; the result is sent under it. Left out for other calls. */
   readonly offeredName?: string;
   /**
-   * The call in the provider's form, if the form of its result depends on it: `shell_call` has another result than `function_call`. Left out
-   * otherwise.
+   * The call in the provider's form, if the form of its result depends on it: `shell_call` has another result than `function_call`. Else left out.
    */
   readonly native?: JsonObject;
 }

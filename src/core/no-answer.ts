@@ -3,8 +3,8 @@ import { shareClass } from "./base/shared-class.ts";
 import { ToolError } from "./error.ts";
 
 /**
- * Thrown by an engine that stands in for a tool if it has no answer to this call: the next source of the call's fallback chain is asked; if there is
- * none, the call ends with this error. An engine that has begun to answer throws a `ToolError` instead.
+ * Thrown by an engine that replaces a tool if it has no answer to this call: the next source of the call's fallback chain is asked; without one, the
+ * call ends with this error. An engine that has begun to answer throws a `ToolError` instead.
  */
 export class NoAnswer extends ToolError {
   static {

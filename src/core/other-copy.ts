@@ -6,8 +6,7 @@ export const ONE_COPY =
   "An object of another copy of haft does not work here: npm ls haft lists the copies. Use one version, and npm dedupe; a library that takes the runtime, tools or sessions of a program names haft under peerDependencies.";
 
 /**
- * Returns the error for an object that must be of this copy's class. Errors, outputs, tools, stores and models of another copy work: see
- * `shareClass`.
+ * Returns the error for an object that must be of this copy's class. Errors, outputs, tools, stores and models of any copy work: see `shareClass`.
  */
 export function otherCopyError(message: string): ToolError {
   return new ToolError("unavailable", message, { operatorHint: ONE_COPY });

@@ -11,10 +11,7 @@ export interface Clock {
    * that takes long from a process that was not scheduled. Called for each call. @default all elapsed time counts as work
    */
   processorTime?(now: number): number;
-  /**
-   * Calls `fire` once after at least `delayMs`, of any finite length; the returned function cancels it. With `background`, does not keep the process
-   * alive.
-   */
+  /** Calls `fire` once after at least `delayMs`, any finite length; the returned function cancels it. With `background`, lets the process exit. */
   timer(fire: () => void, delayMs: number, options?: { readonly background?: boolean }): () => void;
   /** Like `timer`, for an object that expires when `now()` reaches `at`, without allocating a function. @default `timer` is used */
   expiry?(target: Expiring, at: number): Timer;
@@ -55,7 +52,7 @@ export interface Log {
 /** Structured fields of a log message. */
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** What a runtime needs from its environment: time, randomness, ids and a log. Ports that `RuntimeOptions.ports` leaves out are the system's. */
+/** The environment of a runtime: time, randomness, ids and a log. Ports that `RuntimeOptions.ports` leaves out are the system's. */
 export interface Ports {
   readonly clock: Clock;
   readonly random: Random;

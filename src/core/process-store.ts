@@ -9,8 +9,7 @@ export interface ProcessDescription {
   /** The kind of program: `serve`, `worker`, `cli`, or a word of your own. */
   readonly role?: string;
   /**
-   * The process's HTTP address, such as `http://10.0.0.3:7420`: requests for its open sessions are forwarded to it. An empty string removes the
-   * address.
+   * The HTTP address, such as `http://10.0.0.3:7420`, to which requests for the process's open sessions are forwarded. An empty string removes it.
    */
   readonly address?: string;
   /** The version of the program. */

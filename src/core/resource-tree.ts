@@ -1,9 +1,8 @@
 /**
- * Who holds each place in the tree of resources, and who waits for it.
+ * The holders of each place in the tree of resources, and the claims that wait for it.
  *
  * A claim on `file:/a/b` puts one hold on that place and one on each place above it (`file:/a`, `file:`), which says what the claim does there or
- * further inside. Two claims conflict exactly when their holds exclude each other at some place, so it is enough to look at the places on the path of
- * a claim.
+ * further inside. Two claims conflict exactly when their holds exclude each other at some place, so only the places on a claim's path matter.
  */
 
 /** The kinds of access of a hold, at its place or inside it; a hold may have several. */
@@ -280,10 +279,7 @@ function unlink(hold: Hold): void {
   if (queue.firstBlocked === hold) queue.firstBlocked = next;
 }
 
-/**
- * Unblocks the holds that only a hold with the access `gone` had blocked. Returns `free` with the claims that may go now; undefined while there are
- * none.
- */
+/** Unblocks the holds that only a hold with the access `gone` had blocked. Returns `free` with the claims that may go now; undefined if none. */
 function unblock(place: Place, gone: number, free: Claim[] | undefined): Claim[] | undefined {
   let freed = free;
   for (let queue = place.firstQueue; queue !== undefined; queue = queue.sibling) {

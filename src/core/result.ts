@@ -10,8 +10,7 @@ import { beginning } from "./base/short-text.ts";
 
 /**
  * `ok`; `partial`: the call ran, but its output does not match its schema, and is kept; `error`; `cancelled`; `skipped`: not started because the turn
- * had ended. Each is final except `pending`: the call continues as a background job, and its one result comes later; a session never records
- * `pending`.
+ * had ended. All are final except `pending`: the call continues as a background job, and its one result comes later; a session never records it.
  */
 export type ResultStatus = "ok" | "partial" | "error" | "cancelled" | "skipped" | "pending";
 

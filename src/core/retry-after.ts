@@ -5,8 +5,7 @@ const MAX_WAIT_MS = 86_400_000;
 const DECIMAL = /^\d{1,12}(?:\.\d{1,12})?$/u;
 
 /**
- * Returns how long to wait from now in milliseconds, at most a day; undefined for an invalid value. `retry-after-ms` has precedence over
- * `retry-after`.
+ * Returns how long to wait in milliseconds, at most a day; undefined for an invalid value. `retry-after-ms` has precedence over `retry-after`.
  *
  * @param headerOf returns the value of a header by its lower-case name
  * @param now wall-clock milliseconds, for a date in a response without a Date header. Left out, such a date is ignored

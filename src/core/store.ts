@@ -92,8 +92,7 @@ export interface Store {
    */
   follow(listener: (change: StoreChange) => void): StoreFollower;
   /**
-   * Resolves when the store accepts writes and everything appended so far is durable. If a store leaves it out, it is asked for a write that changes
-   * nothing instead.
+   * Resolves when the store accepts writes and everything appended so far is durable. If left out, a write that changes nothing is made instead.
    *
    * @throws ToolError `store_failed` if the store does not accept writes, for example because the disk is full, as a rejection
    */
@@ -220,8 +219,7 @@ export interface ListOptions {
 /**
  * Cached results and the generations of the resources they were read from, shared by all processes that use the store.
  *
- * If a process that had invalidated entries is found to have ended without closing, the whole cache becomes invalid: it may have written more than it
- * reported.
+ * If a process that had invalidated entries is found to have ended without closing, all entries become invalid: it may have written unreported data.
  */
 export interface CacheStore {
   /** Returns the body stored under a key if it has not expired and the versions of its resources are unchanged; else undefined. */

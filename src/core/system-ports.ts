@@ -40,8 +40,7 @@ let readAt = -Infinity;
 let processorMs = 0;
 
 /**
- * Reads the processor time. Node has `threadCpuUsage` since 22.19 and 23.9; `cpuUsage` counts all threads, which is at least as much. Cloudflare
- * Workers have neither.
+ * Reads the processor time. Node has `threadCpuUsage` since 22.19 and 23.9; `cpuUsage` counts all threads, so at least as much. Workers have neither.
  */
 function usageReader(): () => { readonly user: number; readonly system: number } {
   if (IS_CLOUDFLARE_WORKER) return () => ({ user: 0, system: 0 });

@@ -121,8 +121,7 @@ export interface Tool extends CallSettings {
   /**
    * Whether the tool only makes other calls, with `context.execute`: a chain, a delegate, a program. It then has no effects of its own and takes
    * neither locks nor slots, as its calls do; a simulation runs it and simulates its calls; after a crash it is run again, but calls that had ended
-   * are not. It is retried only in a session, and only if each call it made was answered. Composite tools call one another at most 3 deep. @default
-   * false
+   * are not. It is retried only in a session, and only if each call it made was answered. Composite tools nest at most 3 deep. @default false
    */
   readonly composite?: boolean;
   /**
@@ -146,10 +145,7 @@ export interface Tool extends CallSettings {
    * @default "drop" for a tool that declares no writes, else "refuse"
    */
   readonly unknownKeys?: "drop" | "refuse";
-  /**
-   * Keeps results and answers equal calls from them. Only for a tool that declares its reads and that it writes nothing.
-   * @default never
-   */
+  /** Keeps results and answers equal calls from them. Only for a tool that declares its reads, and that it writes nothing. @default never */
   readonly cache?: CacheScope | CacheSettings;
   /**
    * Decides which older results of the toolset a newer call of this tool makes worthless to the model. @default none, and no call replaces its own

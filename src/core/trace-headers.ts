@@ -1,6 +1,5 @@
 /**
- * The fields with which a request continues a trace: `traceparent`, and `tracestate` and `baggage` if set. They are HTTP headers, and fields of
- * `_meta` in MCP.
+ * The fields with which a request continues a trace: `traceparent`, and `tracestate` and `baggage` if set. HTTP headers, or fields of `_meta` in MCP.
  *
  * @see https://www.w3.org/TR/trace-context/
  */

@@ -59,10 +59,7 @@ export class EngineSessions {
     };
   }
 
-  /**
-   * Gives a branch its own copy of the engines' current state. For an engine that cannot copy, the branch starts without state, or only reads are
-   * allowed.
-   */
+  /** Gives a branch its own copy of the engines' current state. An engine that cannot copy starts without state there, or allows only reads. */
   fork(branch: EngineSessions): void {
     if (this.#snapshots !== undefined) branch.restore(new Map([...this.#snapshots].filter(([engine]) => !this.#begun.has(engine))));
     for (const [engine, begun] of this.#begun) {

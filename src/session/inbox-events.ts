@@ -62,16 +62,15 @@ export function receiving(message: SessionMessage, options: ReceiveOptions, sent
 }
 
 /**
- * Whether a tick was accepted before. If the latest tick came from a clock that was ahead by more than a day and has been set back, new ticks are
- * accepted.
+ * Whether a tick was accepted before. New ticks are accepted if the latest came from a clock that was ahead by more than a day and has been set back.
  */
 function wasTaken(tick: number, lastTick: number, now: number): boolean {
   return tick <= lastTick && !(tick <= now && lastTick > now + MAX_AHEAD_MS);
 }
 
 /**
- * Creates the event for a new trigger. @throws ToolError `invalid_argument`, `not_json`, `too_large`; the returned function throws `duplicate` if the
- * id is in use
+ * Creates a new trigger's event. @throws ToolError `invalid_argument`, `not_json`, `too_large`; the returned function throws `duplicate`, for an id
+ * in use
  */
 export function addingTrigger(trigger: NewTrigger): MakeEvents {
   const { lastTick, ...read } = readNewTrigger(trigger);
@@ -84,10 +83,7 @@ export function addingTrigger(trigger: NewTrigger): MakeEvents {
   };
 }
 
-/**
- * Creates the events for a trigger that replaces the one with its id, if any: if that one is paused, so is the new one. @throws ToolError as
- * `addingTrigger`
- */
+/** Creates the events that replace the trigger with this id, if any; the new one is paused if the old one is. @throws ToolError as `addingTrigger` */
 export function replacingTrigger(trigger: NewTrigger): MakeEvents {
   const { lastTick, ...read } = readNewTrigger(trigger);
   return (scope) => {

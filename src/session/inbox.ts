@@ -27,10 +27,7 @@ export interface StoredTrigger {
   readonly declared?: true;
   /** Wall-clock milliseconds since the epoch. */
   readonly addedAt: number;
-  /**
-   * The tick of the trigger's latest message, or of when it was added or resumed: ticks up to it are finished. Wall-clock milliseconds since the
-   * epoch.
-   */
+  /** The tick of its latest message, or of when it was added or resumed: ticks up to it are finished. Wall-clock milliseconds since the epoch. */
   readonly lastTick?: number;
   /** Set while the trigger is paused: it sends nothing until it is resumed. */
   readonly paused?: true;

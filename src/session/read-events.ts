@@ -59,10 +59,7 @@ class PagesAhead {
   }
 }
 
-/**
- * Reads every event of a stored session, whether or not another process has claimed it. @throws ToolError `not_found`; `corrupt_record` as
- * `readEvents`
- */
+/** Reads every event of a stored session, claimed by another process or not. @throws ToolError `not_found`; `corrupt_record` as `readEvents` */
 export function storedEvents(store: Store, sessionId: string): AsyncGenerator<SessionEvent> {
   checkStore(store, "storedEvents(store, sessionId)");
   checkText(sessionId, "storedEvents(store, sessionId)", "the id of a session");

@@ -12,8 +12,7 @@ interface LogBase {
 /**
  * An append-only list of events. Positions start at 0.
  *
- * Branching takes constant time, however long the log is. The log of a session in a store drops its oldest events from memory once it has twice as
- * many as `keep`.
+ * Branching takes constant time. The log of a session in a store drops its oldest events from memory once it has twice as many as `keep`.
  */
 export class SessionLog {
   readonly #base: LogBase | undefined;

@@ -74,8 +74,7 @@ const NO_EVENTS: readonly SessionEvent[] = Object.freeze([]);
 /**
  * The log and state shared by all calls of a conversation.
  *
- * The log only grows: a batch that was rolled back stays in it, but not in `history`. State values are frozen JSON under keys private to each
- * toolset.
+ * The log only grows: a rolled-back batch stays in it, but leaves `history`. State values are frozen JSON under keys private to each toolset.
  */
 export class Session {
   /** @internal */
@@ -200,10 +199,7 @@ export class Session {
     return this.#log?.own ?? NO_EVENTS;
   }
 
-  /**
-   * Returns the events recorded from a position on, and before `end`; undefined if some of them are not in memory (see `events`). Takes time
-   * independent of the log's length.
-   */
+  /** Returns the events from a position on, and before `end`; undefined if some are not in memory (see `events`). Independent of the log's length. */
   logSince(position: number, end?: number): readonly SessionEvent[] | undefined {
     return this.#log === undefined ? NO_EVENTS : this.#log.since(position, end);
   }
@@ -317,8 +313,7 @@ export class Session {
   }
 
   /**
-   * Sets one state value, or deletes it if undefined, and records the change. Returns the stored value: frozen, and the previous object if both are
-   * equal. @internal
+   * Sets a state value, or deletes it if undefined, and records that. Returns the stored value: frozen, and the previous object if equal. @internal
    */
   changeState({ turnId, callId, toolset, key }: StatePlace, value: JsonValue | undefined): JsonValue | undefined {
     const at = stateKey(toolset, key);

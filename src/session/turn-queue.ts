@@ -67,8 +67,7 @@ export interface TurnOptions {
 }
 
 /**
- * The work of a turn. Called with its turn (undefined for work cancelled while it waited) and with the call whose handler requested it, whose turn
- * may be over.
+ * The work of a turn. Called with its turn (undefined if cancelled while waiting) and the call whose handler requested it, whose turn may be over.
  */
 type Work<T> = (turn: RunningTurn | undefined, caller: TurnCall | undefined) => T | Promise<T>;
 
@@ -176,8 +175,7 @@ export class TurnQueue {
   }
 
   /**
-   * Creates a separate turn for a call that outlives its own turn: calls of its handler in this session join it, and no other turn waits for it.
-   * `endBeside` ends it.
+   * Creates a separate turn for a call that outlives its own: calls of its handler in this session join it, and no other turn waits for it.
    *
    * @param from the turn that the call has left while it ran
    * @param isOfCall whether work requested by a call of that turn belongs to the leaving call, and moves with it

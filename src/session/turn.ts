@@ -48,10 +48,7 @@ export class Turn {
   #covered: readonly StateChange[] | undefined;
   /** The tool that ended the turn; later calls are skipped. */
   endedBy: string | undefined;
-  /**
-   * Whether calls of handlers are attributed to the handler's own call, because that call may be voided without the others. This costs a context for
-   * each call.
-   */
+  /** Whether calls of handlers are attributed to the handler's call, which may be voided without the others. This costs a context for each call. */
   tracksCallers: boolean;
   /** Whether the turn has just one call: values cached for the turn would never be read. */
   isSingleCall = false;

@@ -9,10 +9,7 @@ export function isInstanceOfClass(value: object): boolean {
 
 const BYTES_HINT = 'Give bytes in base64: Buffer.from(bytes).toString("base64").';
 const NO_FIELDS_HINT = "Give what it holds as a string, a number or an object.";
-/**
- * Classes whose content is not in fields, by tag, with what to give instead. Naming `Response` itself would make Node load its `fetch`, which takes
- * 30 ms.
- */
+/** Classes whose content is not in fields, by tag, with what to give instead. Naming `Response` itself would make Node load its `fetch` (30 ms). */
 const OPAQUE: ReadonlyMap<string, string> = new Map([
   ["Map", "Give its entries: Object.fromEntries(map)."],
   ["Set", "Give an array of its values: [...set]."],

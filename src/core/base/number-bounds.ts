@@ -7,7 +7,7 @@ export interface Bounds {
   readonly min: number;
   readonly max: number;
   readonly integer: boolean;
-  /** What 0 means, for messages. */
+  /** The meaning of 0, for messages. */
   readonly zero?: string;
 }
 

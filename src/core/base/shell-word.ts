@@ -1,9 +1,6 @@
 /** Quotes text for commands in messages. */
 
-/**
- * Returns the text as one word of a command line: for a POSIX shell, or on Windows for PowerShell and, as far as possible, for `cmd.exe`, which only
- * knows double quotes.
- */
+/** Quotes text as one word for a POSIX shell, or on Windows for PowerShell and, as far as possible, `cmd.exe`, which only knows double quotes. */
 export function shellWord(text: string, platform: string = process.platform): string {
   if (platform === "win32") return windowsWord(text);
   return /^[\w.:@%+/-]+$/u.test(text) && !text.startsWith("-") ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;

@@ -1,8 +1,7 @@
 /** Ends one caller's wait for work that has other callers too, or that supports no signal. */
 
 /**
- * Settles like `work`, or rejects as soon as the signal aborts, whatever `work` does afterwards: its late rejection is not an unhandled one. Removes
- * its listener.
+ * Settles like `work`, or rejects as soon as the signal aborts; a late rejection of `work` is then not an unhandled one. Removes its listener.
  *
  * @param reason returns the rejection reason for an abort. @default the signal's reason
  */

@@ -52,8 +52,7 @@ const MAX_QUOTED = 200;
 const MAX_QUOTED_BITS = 256;
 
 /**
- * Formats a wrong value for a message: `"x"`, `5`, `5n`, `null`, and the kind of any other value. Unlike `String` and `JSON.stringify` it never
- * throws, and the result is short.
+ * Formats a wrong value for a message: `"x"`, `5`, `5n`, `null`, the kind of any other. Never throws, unlike `String` and `JSON.stringify`; short.
  */
 export function quoted(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.length > MAX_QUOTED ? `${value.slice(0, MAX_QUOTED)}…` : value);

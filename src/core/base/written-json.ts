@@ -3,10 +3,7 @@ import type { JsonValue } from "./json.ts";
 
 const TEXTS = new WeakMap<object, string>();
 
-/**
- * Runs synchronous work on a value while its JSON text is available. @param text the result of `JSON.stringify` for the value, which is frozen and
- * plain
- */
+/** Runs synchronous work on a value while its JSON text is available. @param text `JSON.stringify` of the value, which is frozen and plain */
 export function whileWritten<Result>(value: JsonValue, text: string, work: () => Result): Result {
   if (typeof value !== "object" || value === null) return work();
   TEXTS.set(value, text);

@@ -74,10 +74,7 @@ async function* linesOf(source: RecordingSource, decoder: RecordingDecoder): Asy
   yield* splitter.rest();
 }
 
-/**
- * Refuses chunks that are not text: a Node stream without an encoding yields bytes, although its type does not say so. @throws ToolError
- * `invalid_argument`
- */
+/** Refuses chunks that are not text: a Node stream without an encoding yields bytes, whatever its type says. @throws ToolError `invalid_argument` */
 function requireText(chunk: unknown): void {
   if (typeof chunk === "string") return;
   throw new ToolError("invalid_argument", "A recording is read as text, and this stream gives something else.", {
