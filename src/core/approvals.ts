@@ -138,12 +138,12 @@ export interface Approvals extends ApprovalInbox {
   /** Allows one call of a session, with this digest. The returned function revokes that, unless it was used. */
   allowOnce(sessionId: string, digest: string): () => void;
   /**
-   * Allows a tool in a session until the session ends, like the answer `allow-always`. Stored as a rule, unless the session is a simulation.
+   * Allows a tool in a session until it ends, like `allow-always`. Stored as a rule, unless the session is a simulation that has asked for approval.
    *
    * @param definition the fingerprint of the tool when it was shown: if the tool is redefined later, its calls are asked about again. @default any
    */
   allowAlways(sessionId: string, toolName: string, definition?: string): void;
-  /** Sets the session's own rule, replacing an earlier one. Tools under `never` do not need approval even so. */
+  /** Sets the session's own rule, replacing an earlier one. Tools listed in `never` still need no approval. */
   askMore(sessionId: string, rule: SessionRule): void;
   /** Deletes what a session allowed, and its rule. Its open questions stay open, but can no longer allow a tool permanently. */
   forget(sessionId: string): void;

@@ -16,7 +16,9 @@ export interface Artifact {
  * Every implementation passes `artifactStoreContract` of `haft/testing`.
  */
 export interface ArtifactStore {
-  /** Stores an artifact; resolves once durable. If it exists, only its last stored time changes. @param at wall-clock milliseconds since the epoch */
+  /**
+   * Stores an artifact; resolves once durable. If it exists, only its time of storage is updated. @param at wall-clock milliseconds since the epoch
+   */
   put(request: { readonly artifact: Artifact; readonly at: number }): Promise<void>;
   /** Returns an artifact; undefined if there is none. @throws ToolError `corrupt_record` if the stored bytes do not match the id, as a rejection */
   get(id: string): Promise<Artifact | undefined>;

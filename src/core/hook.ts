@@ -24,8 +24,7 @@ export interface Hook {
   readonly inSimulation?: "run" | "skip";
   /**
    * The consequence for a call if the hook throws or does not answer in time. `skip`: that is logged, and the call continues without the hook;
-   * `stop`,
-   * for a hook that judges calls: the call ends as `vetoed`, without its answer if it had already run. @default "skip"
+   * `stop`, for a hook that judges calls: the call ends as `vetoed`, without its answer if it had already run. @default "skip"
    */
   readonly onFailure?: "skip" | "stop";
   /** Maximum time for one call, in milliseconds. Integer ≥ 1. @default 10_000 */

@@ -6,7 +6,9 @@ export const MAX_TIMER_MS = 2_147_483_647;
 /** How many timers that were cancelled before they were armed may accumulate before they are swept out. */
 const MAX_STALE = 1_024;
 
-/** Calls `fire` once `performance.now()` has reached `at`; the returned function cancels that. @param inBackground whether the process may exit */
+/**
+ * Calls `fire` once, after `performance.now()` has reached `at`; the returned function cancels it. @param inBackground whether the process may exit
+ */
 export function lateTimer(fire: () => void, at: number, inBackground: boolean): () => void {
   const timer = setLate(new LateArmedTimer({ expire: fire }, at, inBackground ? background : foreground));
   return () => timer.cancel();

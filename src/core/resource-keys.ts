@@ -12,9 +12,7 @@ import type { JsonObject } from "./base/json.ts";
  * undeclared, and so does one whose function returns a key with `undefined` in it.
  *
  * Keys that begin with `session:` name values in `context.state`: sessions never share them. A call that writes nothing else runs in a simulation as
- * it does live, because the branch is dropped with its state. A template that does not itself begin with `session:` never produces such a key,
- * whatever the input.
- * that does not begin so itself.
+ * it does live, because the branch is dropped with its state. A template that does not itself begin with `session:` never produces such a key.
  */
 export type ResourceKeys<Input = JsonObject> = string | readonly string[] | ((input: Input) => string | readonly string[]);
 

@@ -15,6 +15,7 @@ import type { WebhookStore } from "./webhook-store.ts";
 
 /**
  * Keeps the event logs of sessions.
+ *
  * Writes go synchronously into a buffer; buffered writes are committed together, in the order written, and `EventLog.whenDurable` waits for the
  * commit. Every store passes `storeContract` of `haft/testing`.
  */

@@ -68,10 +68,7 @@ function wasTaken(tick: number, lastTick: number, now: number): boolean {
   return tick <= lastTick && !(tick <= now && lastTick > now + MAX_AHEAD_MS);
 }
 
-/**
- * Creates a new trigger's event. @throws ToolError `invalid_argument`, `not_json`, `too_large`; the returned function throws `duplicate`, for an id
- * in use
- */
+/** Creates a new trigger's event. @throws ToolError `invalid_argument`, `not_json`, `too_large`; the result throws `duplicate` for an id in use */
 export function addingTrigger(trigger: NewTrigger): MakeEvents {
   const { lastTick, ...read } = readNewTrigger(trigger);
   return (scope) => {

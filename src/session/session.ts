@@ -81,7 +81,7 @@ export class Session {
   readonly recorded: boolean;
   /** Whether the session exists only for one `execute` or `simulate` of the runtime. @internal */
   readonly isEphemeral: boolean;
-  /** Set for a branch whose calls have no side effects. @internal */
+  /** Set for a simulation: a branch whose calls have no side effects unless they are allowed. @internal */
   readonly simulation: SimulationMode | undefined;
   /** The session that this is a branch of. */
   readonly parent: Session | undefined;
@@ -154,7 +154,7 @@ export class Session {
     return this.#closed;
   }
 
-  /** Whether the session is a simulation: a branch without side effects, whose events are not passed to listeners. */
+  /** Whether the session is a simulation, whose events are not passed to listeners. */
   get simulated(): boolean {
     return this.simulation !== undefined;
   }
@@ -261,7 +261,7 @@ export class Session {
     return this.#broken ?? this.eventLog?.failure;
   }
 
-  /** Sets the session that now contains the parent call. @internal */
+  /** Updates the session id of the parent call, after that call became part of another session. @internal */
   moveTo(sessionId: string): void {
     if (this.#parentCall !== undefined) this.#parentCall = { ...this.#parentCall, sessionId };
   }

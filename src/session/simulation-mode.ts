@@ -1,4 +1,4 @@
-/** The state of a branch whose calls have no side effects. */
+/** The state of a simulation: a branch whose calls have no side effects unless they are allowed. */
 import { isInside } from "../core/effects.ts";
 
 /** Whether calls of a tool may have side effects. */

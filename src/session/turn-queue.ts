@@ -41,12 +41,12 @@ export interface RunningTurn {
   readonly outer: Place | undefined;
   /** The queues in which code of this turn waits. */
   readonly waitsIn: TurnQueue[];
-  /** How many works of the turn are running: its own, and those that joined it. */
+  /** How many pieces of work of the turn are running: its own, and those that joined it. */
   works: number;
   over: boolean;
   /** Data of the turn's runner. */
   held: object | undefined;
-  /** The works that joined; created with the first of them. */
+  /** The work that joined; created for the first piece. */
   joined: Set<JoinedWork> | undefined;
   /** The separate turn of a call that has left this turn; the latest, if several have. */
   continuesIn: RunningTurn | undefined;
@@ -71,7 +71,7 @@ export interface TurnOptions {
  */
 type Work<T> = (turn: RunningTurn | undefined, caller: TurnCall | undefined) => T | Promise<T>;
 
-/** Whether any turn has ever been part of a simulation: if not, the caller need not be determined. */
+/** Whether any session was ever a simulation without allowed side effects: if not, the caller need not be determined. */
 export const simulations = { haveBegun: false };
 
 /** Whether any code has ever run in a place: if not, the caller need not be determined. */
@@ -331,7 +331,7 @@ export class TurnQueue {
     (this.#waiting ??= []).push(waiting);
   }
 
-  /** Records that one work of a turn has ended. */
+  /** Records that one piece of work of a turn has ended. */
   #end(turn: RunningTurn): void {
     if (--turn.works > 0) return;
     turn.over = true;
@@ -362,7 +362,7 @@ function hasLeft(place: Place | undefined): boolean {
   return place instanceof HandlerPlace && place.call.beside?.over === false && place.call.beside !== place.turn;
 }
 
-/** Returns the turn that a work is part of when it ends. */
+/** Returns the turn that a piece of work is part of when it ends. */
 function leaving(turn: RunningTurn, joined: JoinedWork | undefined): RunningTurn {
   joined?.turn.joined?.delete(joined);
   return joined?.turn ?? turn;

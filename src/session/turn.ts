@@ -92,7 +92,7 @@ export class Turn {
     return undefined;
   }
 
-  /** Returns the one use of a once-per-turn tool, because its call did not run after all. */
+  /** Frees the one use of a once-per-turn tool, because its call did not run after all. */
   giveBack(qualifiedName: string): void {
     if (this.joins !== undefined) this.joins.giveBack(qualifiedName);
     else this.#used?.delete(qualifiedName);
@@ -191,7 +191,7 @@ export function takeBack(session: Session, turnId: string, changes: readonly Sta
   });
 }
 
-/** Redoes changes that were undone, first one first, where the value has not changed since. */
+/** Redoes changes that were undone, first one first, unless the value has changed since. */
 export function makeAgain(session: Session, turnId: string, changes: readonly StateChange[]): void {
   for (const { callId, toolset, key, before, after } of changes)
     if (session.state(toolset, key) === before) session.changeState({ turnId, callId, toolset, key }, after);

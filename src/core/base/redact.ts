@@ -12,9 +12,7 @@ const MIN_BEGINNING_LENGTH = 8;
 /** The mark for truncated text, as in `short-text.ts`. */
 const CUT = "…";
 
-/**
- * Returns a function that replaces each value of `environment` by its name in brackets, longest values first, including values that were truncated.
- */
+/** Returns a function that replaces each value of `environment`, even if truncated, by its name in brackets; longest values first. */
 export function redactor(environment: Readonly<Record<string, string>> = {}): Redact {
   const secrets = Object.entries(environment)
     .filter(([, value]) => value.length >= MIN_SECRET_LENGTH)
