@@ -1,31 +1,31 @@
-/** Messages of two sides that take turns, the user first and last, as Anthropic and Bedrock want them. */
+/** Alternating messages of user and assistant, the user first and last, as Anthropic and Bedrock require. */
 import type { JsonObject } from "../core/base/json.ts";
 
 type Side = "user" | "assistant";
 
-/** Options of writing a conversation. */
+/** Options for writing a conversation. */
 export interface AskOptions {
-  /** A request for the next message: the assistant's may not be the last. @default false */
+  /** Whether the messages are a request for the next one, so that the last may not be the assistant's. @default false */
   readonly asks?: boolean;
 }
 
-/** How a provider's blocks are read. */
+/** How a provider's blocks are read and written. */
 export interface TurnRules {
-  /** A block of the user's with this text. */
+  /** Returns a text block of the user. */
   text(text: string): JsonObject;
-  /** Whether a turn of the assistant that ends with this block pauses: the provider continues it when it comes back. */
+  /** Whether an assistant message that ends with this block is paused: the provider continues it when it is sent back. */
   isPause(block: JsonObject): boolean;
-  /** Without the calls that the provider was to run and that have no result among these blocks or those behind them. */
+  /** Returns the blocks without the provider-executed calls that have no result in them or in `behind`, the blocks after them. */
   answered(blocks: readonly JsonObject[], behind: readonly JsonObject[]): readonly JsonObject[];
-  /** A turn of the assistant may not end with this block. */
+  /** Whether this is a block of reasoning, with which an assistant message may not end. */
   isThought(block: JsonObject): boolean;
 }
 
 /**
- * Messages of the user that follow each other become one; those without blocks are left out.
+ * Merges consecutive messages of the user, and leaves out messages without blocks.
  *
- * Providers refuse a request whose last message is the assistant's, unless that paused. So the user asks for each message of the assistant
- * that follows another, in the request for it and in all later ones, which then begin alike.
+ * Providers refuse a request whose last message is the assistant's, unless that message is paused. So a user message that asks to continue is put
+ * before each assistant message that follows another, in the request for it and in all later requests, which then have the same prefix.
  */
 export class AlternatingTurns {
   readonly written: { readonly role: Side; readonly content: JsonObject[] }[] = [];
@@ -35,14 +35,14 @@ export class AlternatingTurns {
     this.#rules = rules;
   }
 
-  /** The assistant has spoken last, and does not pause. */
+  /** Whether the last message is the assistant's and is not paused. */
   get isAnswered(): boolean {
     const last = this.written.at(-1);
     const block = last?.content.at(-1);
     return last?.role === "assistant" && block !== undefined && !this.#rules.isPause(block);
   }
 
-  /** Whether a system message is the user's: added to the system prompt it would take away the cache of all that follows. */
+  /** Whether a system message is written as the user's: adding it to the system prompt would invalidate the cache of everything after it. */
   get takesNotes(): boolean {
     return this.written.at(-1)?.role === "user" || this.isAnswered;
   }
@@ -54,19 +54,19 @@ export class AlternatingTurns {
     this.#add("assistant", blocks);
   }
 
-  /** The results of the calls of the last answer. */
+  /** Adds the results of the calls of the last answer. */
   results(blocks: readonly JsonObject[]): void {
     if (blocks.length > 0) this.#add("user", blocks);
   }
 
-  /** The user speaks. A pause ends here: calls that the provider was to run have no result any more. */
+  /** Adds a message of the user. It ends a pause: provider-executed calls without a result are removed. */
   say(blocks: readonly JsonObject[]): void {
     if (blocks.length === 0) return;
     this.#end();
     this.#add("user", blocks);
   }
 
-  /** The user asks the assistant to continue where it has spoken last, and to begin where nothing was said. */
+  /** Adds a user message that asks the assistant to continue if its message is the last, or to begin if there is no message yet. */
   askToContinue(): void {
     if (this.written.length === 0) this.#add("user", [this.#rules.text(OPENING_TEXT)]);
     if (!this.isAnswered) return;
@@ -80,7 +80,7 @@ export class AlternatingTurns {
     else this.written.push({ role, content: [...blocks] });
   }
 
-  /** Takes from the assistant's turn what it may not end with. */
+  /** Removes the blocks with which the assistant's message may not end. */
   #end(): void {
     this.#keep((content) => {
       const blocks = this.#rules.answered(content, []);
@@ -98,5 +98,5 @@ export class AlternatingTurns {
 }
 
 const OPENING_TEXT = "(The conversation begins with the assistant.)";
-/** Of the user, where the assistant has spoken and is to speak again. */
+/** Text of the user message between two messages of the assistant. */
 export const CONTINUE_TEXT = "(Continue.)";

@@ -1,4 +1,4 @@
-/** Answers that do not belong to the calls they are sent to are refused: a provider would refuse them too, or take one for another. */
+/** Refuses answers that do not belong to the calls they are sent for: a provider would refuse them too, or confuse one with another. */
 import { ToolError } from "../core/error.ts";
 import { plural } from "../core/base/wording.ts";
 import type { JsonObject } from "../core/base/json.ts";
@@ -8,12 +8,12 @@ import type { AnsweredCall } from "./wire-format.ts";
 
 type EncodeResults = (answers: readonly AnsweredCall[], calls?: readonly ModelCall[]) => readonly JsonObject[];
 
-/** The name of the call that is answered, as its model made it. */
+/** Returns the name of the answered call, as the model wrote it. */
 export function answeredName({ name, offeredName }: Pick<AnsweredCall, "name" | "offeredName">): string {
   return offeredName ?? providerName(name);
 }
 
-/** The same function, which refuses answers whose ids do not match. */
+/** Wraps `encode` so that it refuses answers whose ids do not match the calls. */
 export function checkingAnswers(encode: (answers: readonly AnsweredCall[]) => readonly JsonObject[]): EncodeResults {
   return (answers, calls) => {
     checkAnswers(answers, calls);

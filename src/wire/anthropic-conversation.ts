@@ -21,27 +21,27 @@ import type { AssistantStep, SpokenStep, WireCall } from "./conversation-steps.t
 import { writtenOnce } from "./written-once.ts";
 
 export interface AnthropicConversation {
-  /** The `system` of a request: what the system messages said that the user does not say. Left out when there is none. */
+  /** The `system` of a request: system messages that are not written as the user's. Left out if there is none. */
   readonly system?: readonly JsonObject[];
-  /** The `messages` of a request: user and assistant in turn, the user first. */
+  /** The `messages` of a request: user and assistant alternate, the user first. */
   readonly messages: readonly JsonObject[];
-  /** By the name in a `tool_use` block, the tool's own. */
+  /** The tool's own name by the name in a `tool_use` block. */
   readonly toolNames: ReadonlyMap<string, string>;
 }
 
 const ID_RULE = { allowed: /^[A-Za-z0-9_-]+$/u, maxLength: 64 };
 const MAX_TITLE_LENGTH = 500;
 
-/** The value of `NativeMessage.format` of its messages, and of `ModelTool.providers`. */
+/** The value of `NativeMessage.format` of this API's messages, and the key in `ModelTool.providers`. */
 export const ANTHROPIC = "anthropic-messages";
 
 /**
  * Writes a conversation as Anthropic's Messages API takes it.
  *
- * The results of one message's calls come first in the next message of the user, errors with `is_error` and as text only. Messages
- * that the API made go back as they came, with thinking, signatures and the calls that it ran itself. Documents
- * are document blocks. Blocks without text are left out: Anthropic refuses them. A conversation that begins with
- * the assistant is given a message of the user before it. System messages behind its beginning are the user's: `system` stays as it was.
+ * The results of one message's calls come first in the next user message; errors have `is_error` and are text only. Messages that the API made are
+ * sent back unchanged, with thinking, signatures and provider-executed calls. Documents are document blocks. Blocks without text are left out:
+ * Anthropic refuses them. A conversation that begins with the assistant gets a user message before it. System messages after the beginning are
+ * written as the user's, so that `system` stays unchanged.
  *
  * @see https://docs.anthropic.com/en/api/messages
  */
@@ -76,7 +76,7 @@ const writeNote = writtenOnce(({ content }: SpokenStep) => textBlock(contentText
 
 const ENDS: ReadonlySet<JsonValue | undefined> = new Set(["text", "tool_use", "thinking", "redacted_thinking"]);
 
-/** A call that the API runs itself has its result in the same message, or the message paused. */
+/** The result of a provider-executed call is in the same message as the call, unless the message is paused. */
 const TURNS: TurnRules = {
   text: (text) => ({ type: "text", text }),
   isPause: ({ type }) => !ENDS.has(type),
@@ -87,7 +87,7 @@ const TURNS: TurnRules = {
   isThought,
 };
 
-/** True for a block of reasoning. */
+/** Whether a block is reasoning. */
 export function isThought({ type }: JsonObject): boolean {
   return type === "thinking" || type === "redacted_thinking";
 }
@@ -109,24 +109,24 @@ function callOf(block: JsonObject, { calls }: AssistantStep): WireCall | undefin
   return id === undefined ? undefined : calls.find((call) => call.id === id);
 }
 
-/** The answer to a call of a toolset's member names the toolset, too. */
+/** Returns the `toolset_name` for the answer to a call of a toolset's member, which must name the toolset, too. */
 function toolsetOf(made: readonly JsonValue[], id: string): JsonObject {
   return toolsetIn(made.filter(isJsonObject).find((block) => callIdOf(block) === id) ?? {});
 }
 
-/** The field of a call that its answer has, too. */
+/** Returns the `toolset_name` field of a call, which its answer must repeat. */
 export function toolsetIn({ toolset_name: name }: JsonObject): JsonObject {
   return typeof name === "string" ? { toolset_name: name } : {};
 }
 
-/** The API makes blocks without text, and refuses them when they come back. */
+/** False for text blocks without text: the API produces them, but refuses them when they are sent back. */
 function isSendable(block: JsonValue): block is JsonObject {
   if (!isJsonObject(block)) return false;
   const { type, text } = block;
   return type !== "text" || (typeof text === "string" && text.trim() !== "");
 }
 
-/** The answer to one call. @param toolset as `toolsetIn` gives it */
+/** Returns the block that answers one call. @param toolset the fields returned by `toolsetIn` */
 export function toolResultBlock(id: string, result: ToolResult | undefined, toolset: JsonObject = {}): JsonObject {
   const block = { type: "tool_result", tool_use_id: id, ...toolset };
   if (isErrorAnswer(result)) return { ...block, content: answerText(result), is_error: true };
@@ -164,7 +164,7 @@ function partBlock(part: ContentPart): readonly JsonObject[] {
   return document === undefined ? textBlock(partText(part).toWellFormed()) : [document];
 }
 
-/** A PDF that comes with its bytes; the texts of files are texts, and addresses are not followed. */
+/** Returns the document block of a PDF that comes with its bytes. Text files are written as text, and URLs are not followed. */
 function documentPart(part: ContentPart): JsonObject | undefined {
   const data = pdfData(part);
   if (data === undefined || part.type !== "file") return undefined;

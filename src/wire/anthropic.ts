@@ -29,15 +29,15 @@ import type {
   WireTarget,
 } from "./wire-format.ts";
 
-/** The API asks for a limit. */
+/** The API requires `max_tokens`. */
 const DEFAULT_MAX_TOKENS = 8_192;
 
 /**
- * Anthropic's Messages API: `/messages` behind `https://api.anthropic.com/v1`.
+ * Anthropic's Messages API: `/messages` under `https://api.anthropic.com/v1`.
  *
- * Thinking, its signatures and what the API ran itself are kept in `native` and go back as they came. The calls of client tools that
- * Anthropic defines (`bash_20250124`, `text_editor_…`, `memory_…`, `computer_…`) are calls like any other; those of a toolset
- * (`computer_toolset_…`, `browser_toolset_…`) are calls of its one tool, with the name of the member as `action` in their input.
+ * Thinking, its signatures and provider-executed calls are kept in `native` and sent back unchanged. Calls of client tools that Anthropic defines
+ * (`bash_20250124`, `text_editor_…`, `memory_…`, `computer_…`) are calls like any other; calls of a toolset (`computer_toolset_…`,
+ * `browser_toolset_…`) are calls of its one tool, with the member's name as `action` in their input.
  *
  * @see https://docs.anthropic.com/en/api/messages
  */
@@ -72,7 +72,7 @@ function encodeTools(tools: readonly ModelTool[], { strict = false }: EncodeTool
   }));
 }
 
-/** `computer_toolset_20260801` has no name: the calls of its members say that they are of `computer`. */
+/** `computer_toolset_20260801` has no `name`: calls of its members name the toolset `computer`. */
 const TOOLSET = /^(?<name>[a-z]+)_toolset_\d+$/u;
 
 function ownNames(words: JsonObject): readonly string[] {
@@ -121,14 +121,14 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   return { body, toolNames: new Map([...said.toolNames, ...toolNames]), notes };
 }
 
-/** The container of what runs since the user spoke: code that waits there for results is not found without it. */
+/** Returns the container of the provider's code execution since the last user message: code that waits for results is only found with its id. */
 function containerOf(messages: readonly ModelMessage[]): string | undefined {
   const since = messages.slice(messages.findLastIndex(({ role }) => role === "user") + 1);
   const last = since.findLast((message) => message.role === "assistant" && message.native?.container !== undefined);
   return last?.role === "assistant" && last.native?.format === ANTHROPIC ? last.native.container : undefined;
 }
 
-/** Models from before the API had structured outputs, which refuse to be asked for them. */
+/** Models older than the API's structured outputs, which refuse a request for them. */
 const OLD_MODEL = /claude-(?:instant|[123](?!\d)|(?:sonnet|opus)-4-(?:0|\d{8})(?!\d))/u;
 
 /** @see https://platform.claude.com/docs/en/build-with-claude/structured-outputs */
@@ -148,7 +148,7 @@ function systemBlocks(system: string | undefined): readonly JsonObject[] {
 
 const CHOICES = { auto: "auto", none: "none", required: "any" } as const;
 
-/** Left out where it says what the API does anyway. A call is not required of a model that refuses that, which a note says. */
+/** Returns `tool_choice`, or no field for the API's default. If the model refuses to be forced to call, the choice becomes `auto`, with a note. */
 function choiceOf(
   { toolChoice = "auto", parallelCalls = true }: ModelRequest,
   encoded: EncodedTools,

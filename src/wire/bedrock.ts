@@ -15,14 +15,14 @@ import { heldSchema, replyName, unsupportedReply } from "./response-format.ts";
 import type { AnsweredCall, EncodeToolsOptions, EncodedRequest, EncodedTools, WireFormat, WireNote, WireTarget } from "./wire-format.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
-/** Models that cannot follow references inside a schema. */
+/** Models that do not resolve references inside a schema. */
 const NOVA = /(?:^|[./])nova\b/u;
 
 /**
- * Amazon Bedrock's Converse API: `/model/{id}/converse-stream` behind `https://bedrock-runtime.{region}.amazonaws.com`.
+ * Amazon Bedrock's Converse API: `/model/{id}/converse-stream` under `https://bedrock-runtime.{region}.amazonaws.com`.
  *
- * Reasoning, its signatures and what the service ran itself are kept in `native` and go back as they came. It has no choice of "none":
- * then the tools are left out and calls of the past become text.
+ * Reasoning, its signatures and provider-executed calls are kept in `native` and sent back unchanged. The API has no tool choice "none": for it the
+ * tools are left out, and earlier calls are written as text.
  *
  * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html
  */
@@ -106,7 +106,7 @@ const NOVA_EFFORTS: EffortFields = {
 const GPT_OSS_EFFORTS = effortsAs((effort) => ({ reasoning_effort: effort }), ["low", "medium", "high"]);
 
 /**
- * `effort` is the service's own field; the others are the model's.
+ * `effort` is a field of the service; the others are fields of the model.
  *
  * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_OutputConfig.html
  * @see https://docs.aws.amazon.com/nova/latest/nova2-userguide/extended-thinking.html
@@ -117,7 +117,7 @@ function effortsOf(model: string, toolChoice: ToolChoice): EffortFields {
   return model.includes("gpt-oss") ? GPT_OSS_EFFORTS : {};
 }
 
-/** Models that Bedrock cannot hold to a schema, of a reply or of a tool. */
+/** Models for which Bedrock cannot enforce a schema, of a reply or of a tool. */
 const WITHOUT_SCHEMAS =
   /(?:^|[./])(?:amazon|meta|ai21|cohere|writer)\.|claude-(?:v\d|instant|[23](?!\d)|(?:sonnet|opus)-4-(?:\d{8}|1)(?!\d))/u;
 
@@ -134,10 +134,10 @@ function outputConfig({ responseFormat }: ModelRequest, model: string, notes: Wi
   return { textFormat: { type: "json_schema", structure: { jsonSchema } } };
 }
 
-/** Models that refuse any choice of tools. @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolChoice.html */
+/** Models that refuse any tool choice. @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ToolChoice.html */
 const WITHOUT_CHOICE = /(?:^|[./])(?:meta|ai21|cohere)\./u;
 
-/** Left out where there are no tools, or none is to be called: the API has no other way to say so. */
+/** Returns no field if there are no tools, or if none may be called: the API has no tool choice "none". */
 function toolConfigOf(
   { toolChoice = "auto" }: ModelRequest,
   encoded: EncodedTools,

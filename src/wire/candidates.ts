@@ -1,18 +1,18 @@
-/** Several replies to one request: asking for them, and putting them together. */
+/** Several replies to one request: requesting them and collecting them. */
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import type { ModelRequest, ReplyCandidate } from "../core/model.ts";
 import type { WireNote } from "./wire-format.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 
-/** How many replies of one message are read; no provider makes more. */
+/** Maximum number of replies read from one message; no provider makes more. */
 const MAX_CANDIDATES = 128;
 
 /**
- * How many replies to ask for; undefined for one, and where the provider makes no more, which a note says.
+ * Returns how many replies to ask for; undefined for one. Asks for at most `most`, with a note if the request wants more.
  *
- * @param most what the provider makes at most; 1 = it cannot be asked for more
- * @throws ToolError `invalid_argument` for what is not a count
+ * @param most the maximum number that the provider makes; 1 = it cannot be asked for more
+ * @throws ToolError `invalid_argument` for a value that is not a count
  */
 export function candidateCount(
   { candidates = 1 }: ModelRequest,
@@ -34,24 +34,24 @@ interface CandidateParts {
   logProbability: number | undefined;
 }
 
-/** The facts of each reply, by its number. The text of the first is kept elsewhere. */
+/** Collects the text and the log probability of each reply, by its index. The text of the first is collected by the caller. */
 export class Candidates {
   readonly #parts = new Map<number, CandidateParts>();
 
-  /** Says whether the text is kept: a text without the number of a reply is ignored. */
+  /** Adds text to a reply. Returns false, and ignores the text, if `index` is not a valid index of a reply. */
   addText(index: number, text: string): boolean {
     const parts = this.#at(index);
     parts?.text.push(text);
     return parts !== undefined;
   }
 
-  /** Of some more of its tokens. */
+  /** Adds the summed log probability of more tokens of a reply. */
   addLogProbability(index: number, sum: number): void {
     const parts = this.#at(index);
     if (parts !== undefined && Number.isFinite(sum)) parts.logProbability = (parts.logProbability ?? 0) + sum;
   }
 
-  /** In the provider's order; undefined where only the first was reported. */
+  /** Returns the replies in the provider's order; undefined if only the first was reported. */
   list(firstText: string): readonly ReplyCandidate[] | undefined {
     if (this.#parts.size === 0 || ![...this.#parts.keys()].some((index) => index > 0)) return undefined;
     this.#at(0);

@@ -7,82 +7,82 @@ import type { SchemaSubset } from "./fit-schema.ts";
 import { openAiEfforts, takesTemperature } from "./openai-models.ts";
 import { effortsAs, type EffortFields } from "./reasoning-effort.ts";
 
-/** How a provider wants the reasoning of its own messages back. */
+/** How a provider requires the reasoning of its own messages to be sent back. */
 export interface ReasoningRule {
-  /** `chunks`: as thinking chunks of the content; `reasoning_details`: the blocks as they came. */
+  /** `chunks`: as thinking chunks of the content; `reasoning_details`: the original blocks, unchanged. */
   readonly field: "reasoning_content" | "reasoning" | "reasoning_details" | "chunks";
-  /** `calls`: only of messages that made calls. */
+  /** `calls`: only for messages that made calls. */
   readonly when: "always" | "calls";
-  /** A message with calls must have the field, calls of others and those made without a thought as well. @default false */
+  /** Whether every message with calls must have the field, even if another provider made it or it has no reasoning. @default false */
   readonly required?: boolean;
-  /** The text of a required field where there was no thought. @default "" */
+  /** The text of a required field if the message has no reasoning. @default "" */
   readonly placeholder?: string;
 }
 
 /** How one provider's Chat Completions differ from plain ones. */
 export interface ChatVariant {
-  /** `openai-chat`, or that and the provider: what one provider's messages hold beyond ours is not shown to another. */
+  /** `openai-chat`, alone or followed by the provider's name: fields that only one provider has are not sent to another. */
   readonly name: string;
   readonly path: string;
   readonly maxTokensField: "max_tokens" | "max_completion_tokens";
   readonly systemRole: "system" | "developer";
-  /** Whether `developer` is known as a role, for requests that ask for it. Many servers refuse it. */
+  /** Whether requests may ask for the role `developer`. Many servers refuse it. */
   readonly developerRole: boolean;
   readonly ids: IdRule;
-  /** The schemas that the provider can hold a model to, where it can. */
+  /** The schemas that the provider can enforce; undefined if it cannot. */
   readonly strict?: SchemaSubset;
-  /** Most tools of a request. */
+  /** Maximum number of tools of a request. */
   readonly maxTools?: number;
-  /** Whether `parallel_tool_calls` is known. */
+  /** Whether the provider supports `parallel_tool_calls`. */
   readonly parallelSwitch: boolean;
-  /** Whether usage of a stream must be asked for. */
+  /** Whether a stream reports usage only if the request asks for it. */
   readonly streamOptions: boolean;
-  /** The provider's word for `required`. */
+  /** The provider's name for the tool choice `required`. */
   readonly required: "required" | "any";
-  /** How a reply can be asked to be JSON: as any object, as one that fits a schema. */
+  /** How a reply can be required to be JSON: any object, or one that matches a schema. */
   readonly jsonReplies: readonly ("json_object" | "json_schema")[];
-  /** Most replies to one request, as `n`; 1 = it cannot be asked for more. */
+  /** Maximum number of replies to one request, sent as `n`; 1 = no more can be requested. */
   readonly maxCandidates: number;
-  /** The setting that asks for the probabilities of several replies' tokens, as `logprobs`; false = they cannot be asked for. */
+  /** The value of `logprobs` that requests the tokens' probabilities if there are several replies; false = they cannot be requested. */
   readonly logprobs: boolean | number;
-  /** Whether models are shown images and sounds; else they are described as text. */
+  /** Whether images and audio are sent; else they are described as text. */
   readonly media: boolean;
-  /** Whether models are given PDF files; else they are described as text. */
+  /** Whether PDF files are sent; else they are described as text. */
   readonly documents: boolean;
-  /** Images of results are in the result itself, not in a message of the user after it. */
+  /** Whether images of results are in the result itself, instead of in a user message after it. */
   readonly mediaInResults: boolean;
-  /** Results name their tool. */
+  /** Whether results name their tool. */
   readonly namedResults: boolean;
-  /** The user may not speak right after results: a word of the assistant is put between. */
+  /** Whether a user message may not directly follow results: an assistant message is put in between. */
   readonly answersResults: boolean;
   /**
-   * System messages come before all others, and a request ends with the user or with results: later system messages are written as the
-   * user's, who also asks for each message of the assistant that neither the user nor a result precedes.
+   * Whether system messages must come before all others, and a request must end with the user or with results: later system messages are written as
+   * the user's, and a user message that asks to continue is put before each assistant message that follows neither the user nor a result.
    *
    * @default false
    */
   readonly strictTurns?: boolean;
   readonly reasoning?: ReasoningRule;
-  /** A sound is its base64 text alone, without its format. @default false */
+  /** Whether audio is its base64 text alone, without its format. @default false */
   readonly plainSounds?: boolean;
-  /** How a request asks for more or less reasoning, by the model. */
+  /** The fields that request each reasoning effort, by model. */
   readonly efforts: (model: string) => EffortFields;
-  /** Whether a model takes a temperature in a request that asks for this effort. @default it does */
+  /** Whether a model takes a temperature in a request with this effort. @default it does */
   readonly takesTemperature?: (model: string, effort: JsonValue | undefined) => boolean;
-  /** Fields of a message and of its calls that go back as they came. */
+  /** Fields of a message and of its calls that are sent back unchanged. */
   readonly keptFields: readonly string[];
-  /** JSON inside of text has a space behind `:` and `,`, as Python writes it. */
+  /** Whether JSON inside text has a space after `:` and `,`, as Python writes it. */
   readonly spacedJson: boolean;
 }
 
-/** OpenAI takes any text; 40 characters are what it has refused to exceed. */
+/** OpenAI takes any characters; it has refused ids of more than 40. */
 const OPENAI_IDS: IdRule = { allowed: /^[\x21-\x7e]+$/u, maxLength: 40 };
 const MISTRAL_IDS: IdRule = { allowed: /^[A-Za-z0-9]{9}$/u, maxLength: 9, exactLength: 9 };
 
 const effortField = (effort: ReasoningEffort): JsonObject => ({ reasoning_effort: effort });
 const ANY_EFFORT = effortsAs(effortField);
 
-/** The features that most servers understand; also for those that are not in the table. */
+/** The features that most servers support; also used for providers that are not in the table. */
 export const PLAIN_CHAT: ChatVariant = {
   name: "openai-chat",
   path: "/chat/completions",
@@ -108,13 +108,13 @@ export const PLAIN_CHAT: ChatVariant = {
 
 type Difference = Partial<Omit<ChatVariant, "name">>;
 
-/** The efforts that the provider has, all in the field that OpenAI has for them. */
+/** The provider supports these efforts, in OpenAI's field. */
 function efforts(...known: readonly ReasoningEffort[]): Difference {
   const fields = effortsAs(effortField, known);
   return { efforts: () => fields };
 }
 
-/** The provider can only be asked not to reason, in these fields. */
+/** The provider can only be asked not to reason, with these fields. */
 function unreasoned(fields: JsonObject): Difference {
   return { efforts: () => ({ none: fields }) };
 }
@@ -128,7 +128,7 @@ const OPENAI: Difference = {
 };
 const NO_THINKING: JsonObject = { thinking: { type: "disabled" } };
 const THINKING: JsonObject = { thinking: { type: "enabled" } };
-/** It reads `minimal` as `low`, and `medium` and `xhigh` as `high`. */
+/** DeepSeek reads `minimal` as `low`, and `medium` and `xhigh` as `high`. */
 const DEEPSEEK_EFFORTS: EffortFields = {
   ...effortsAs((effort) => ({ ...THINKING, ...effortField(effort) }), ["minimal", "low", "medium", "high", "xhigh", "max"]),
   none: NO_THINKING,
@@ -143,8 +143,8 @@ const THINKS_ON: ReasoningRule = { field: "reasoning_content", when: "calls" };
 const MUST_THINK: ReasoningRule = { ...THINKS_ON, required: true };
 
 /**
- * By provider, how it differs from plain Chat Completions. Sources: the providers' API references and the replies recorded from them
- * (2026); what is not known is left as it is.
+ * How each provider differs from plain Chat Completions. Sources: the providers' API references and the replies recorded from them (2026); unknown
+ * features keep the default.
  */
 const DIFFERENCES = {
   openai: { ...OPENAI, developerRole: true, documents: true },
@@ -160,7 +160,7 @@ const DIFFERENCES = {
     reasoning: MUST_THINK,
     efforts: () => DEEPSEEK_EFFORTS,
   },
-  /** Few of its models take a schema for the reply, and none while it streams. */
+  /** Few of Groq's models take a schema for the reply, and none while streaming. */
   groq: {
     ...efforts("none", "low", "medium", "high"),
     ...ONE_REPLY,
@@ -181,10 +181,10 @@ const DIFFERENCES = {
   "llama-cpp": {},
   "lm-studio": { ...ONE_REPLY, parallelSwitch: false, jsonReplies: ["json_schema"] },
   ollama: { ...efforts("none", "low", "medium", "high"), ...ONE_REPLY, parallelSwitch: false },
-  /** Takes a count of the likeliest tokens to report, not a boolean. */
+  /** `logprobs` is the number of most likely tokens to report, not a boolean. */
   together: { logprobs: 1 },
   fireworks: { reasoning: THINKS_ON },
-  /** Refuses an empty text for the reasoning too. */
+  /** Refuses an empty text of the reasoning, too. */
   moonshot: {
     ...unreasoned(NO_THINKING),
     ...ONE_REPLY,
@@ -220,13 +220,13 @@ const DIFFERENCES = {
   },
 } as const satisfies Readonly<Record<string, Difference>>;
 
-/** The name of a variant that is known. */
+/** The name of a known variant. */
 export type ChatVariantName = keyof typeof DIFFERENCES;
 
-/** The variants that are known by name. */
+/** The names of the known variants. */
 export const CHAT_VARIANTS = Object.keys(DIFFERENCES) as readonly ChatVariantName[]; // the keys of a literal
 
-/** Names that are used for the same. */
+/** Other names of the same providers. */
 const ALIASES: Readonly<Record<string, ChatVariantName>> = {
   google: "gemini",
   grok: "xai",
@@ -237,7 +237,7 @@ const ALIASES: Readonly<Record<string, ChatVariantName>> = {
   zai: "zhipu",
 };
 
-/** The variant of a provider; plain Chat Completions for one that is not known. */
+/** Returns the variant of a provider; plain Chat Completions for an unknown provider. */
 export function chatVariant(provider: string): ChatVariant {
   checkText(provider, "chatVariant()", "the name of a provider");
   const name = Object.hasOwn(ALIASES, provider) ? ALIASES[provider] : provider;

@@ -1,4 +1,4 @@
-/** Cohere's chat, version 2: a plan before the calls, results as documents. */
+/** Cohere's chat API, version 2: text before calls is a plan, and results are documents. */
 import type { ContentPart } from "../core/content.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
@@ -42,7 +42,7 @@ const ANY_ID = { allowed: /^[\x21-\x7e]+$/u, maxLength: 64 };
 /**
  * The wire format of Cohere's `/v2/chat`.
  *
- * A call cannot be asked of one tool: where one is chosen, it alone is offered. A schema is held to for all tools or for none.
+ * The API cannot require one particular tool: if a request chooses one, only that one is offered. Schemas are enforced for all tools or for none.
  *
  * @see https://docs.cohere.com/reference/chat
  */
@@ -71,7 +71,7 @@ function writeTool({ name, description, schema }: WireTool): JsonObject {
 const MAX_STRICT_FIELDS = 200;
 
 /**
- * Tools whose schemas the model can be held to; undefined, with a note, where one of them would make Cohere refuse the request.
+ * Encodes tools as strict; undefined, with a note, if the schema of one of them would make Cohere refuse the request.
  *
  * @see https://docs.cohere.com/docs/tool-use-parameter-types
  */
@@ -122,7 +122,7 @@ function writeAssistant(step: AssistantStep): readonly JsonObject[] {
   return [native ?? assistantMessage(step), ...writeResults(step.calls)];
 }
 
-/** Pictures follow as a message of the user. */
+/** Writes the results, followed by their images in a user message. */
 function writeResults(calls: readonly Pick<WireCall, "id" | "result">[]): readonly JsonObject[] {
   const shown = calls.flatMap(({ id, result }) => {
     const images = result?.content?.filter(isShownImage) ?? [];
@@ -134,7 +134,7 @@ function writeResults(calls: readonly Pick<WireCall, "id" | "result">[]): readon
   ];
 }
 
-/** Text before calls is the plan for them. */
+/** Text before calls is written as `tool_plan`. */
 function assistantMessage({ content, calls }: AssistantStep): JsonObject {
   const text = contentText(content);
   if (calls.length === 0) return { role: "assistant", content: text };
@@ -145,7 +145,7 @@ function assistantMessage({ content, calls }: AssistantStep): JsonObject {
   };
 }
 
-/** An object is a document; whatever else, and every error, is text. */
+/** Writes an object as a document; every other output, and every error, as text. */
 function resultContent(result: ToolResult | undefined): string | readonly JsonObject[] {
   if (result === undefined || result.error !== undefined || result.content !== undefined || !isJsonObject(result.output))
     return shownAnswer(result);
@@ -183,14 +183,14 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
 }
 
 /**
- * Its models reason or they do not: there is no more or less, but for a budget of tokens.
+ * Cohere's models either reason or do not: there are no efforts in between, only a token budget.
  *
  * @see https://docs.cohere.com/docs/reasoning
  */
 const EFFORTS: EffortFields = { none: { thinking: { type: "disabled" } } };
 
 /**
- * Refused together with tools, and where an object of the schema requires nothing.
+ * Cohere refuses a response format in a request with tools, and a schema in which an object has no required property.
  *
  * @see https://docs.cohere.com/docs/structured-outputs
  */

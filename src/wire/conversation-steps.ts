@@ -1,4 +1,4 @@
-/** A conversation in the steps that every provider wants: what was said, and calls with their results right behind them. */
+/** Converts a conversation to the steps that all providers need: spoken messages, and calls directly followed by their results. */
 import { hash } from "node:crypto";
 import type { ContentPart } from "../core/content.ts";
 import { isDeepFrozen } from "../core/base/frozen.ts";
@@ -17,10 +17,10 @@ export interface SpokenStep {
   readonly title: string | undefined;
 }
 
-/** One message of the model: what it said, then the calls it made, each with its result. */
+/** One message of the model: its content, then its calls, each with its result. */
 export interface AssistantStep {
   readonly kind: "assistant";
-  /** Empty text where it only called. */
+  /** Empty text if the message only has calls. */
   readonly content: string | readonly ContentPart[];
   readonly native: NativeMessage | undefined;
   readonly calls: readonly WireCall[];
@@ -29,40 +29,41 @@ export interface AssistantStep {
 export type ConversationStep = SpokenStep | AssistantStep;
 
 export interface WireCall {
-  /** Unique in the conversation, of the characters the provider allows. */
+  /** Unique in the conversation, made only of characters that the provider allows. */
   readonly id: string;
-  /** As the model's provider gave it. */
+  /** The id that the provider gave the call. */
   readonly providerId: string | undefined;
-  /** As the provider is given it. */
+  /** The name that is sent to the provider. */
   readonly name: string;
   /** As in `CallMessage`. */
   readonly overload?: string;
-  /** As the model sent it. */
+  /** The input as the model sent it. */
   readonly input: JsonValue;
   readonly result: ToolResult | undefined;
 }
 
 export interface ConversationSteps {
   readonly steps: readonly ConversationStep[];
-  /** By the name the provider is given, the tool's own. */
+  /** The tool's own name by the name that is sent to the provider. */
   readonly toolNames: ReadonlyMap<string, string>;
 }
 
-/** Which ids a provider takes as they are; others are made fit. */
+/** The ids that a provider accepts unchanged; others are rewritten. */
 export interface IdRule {
   readonly allowed: RegExp;
   readonly maxLength: number;
-  /** Set where every id has the same length, of letters and digits only. */
+  /** Set if every id must have exactly this length, of letters and digits only. */
   readonly exactLength?: number;
 }
 
 /**
- * Calls that are next to each other and are of one turn are one message with what the assistant said before them, their results
- * wherever those were. A result without a call is left out, and so is a message without content; a call that is there twice, or has two
- * results, counts the first time.
+ * Converts messages to steps.
  *
- * Of a conversation that continues where the last one of the same first message ended, the same steps are given again, and only what is
- * new is looked at: see `GrowingSteps`.
+ * Consecutive calls of one turn are one message with the assistant's text before them, and with their results, wherever those were. A result without
+ * a call is left out, and so is a message without content; of a repeated call, or of two results of one call, the first counts.
+ *
+ * For a conversation that extends the last one with the same first message, the same step objects are returned, and only the new messages are
+ * processed: see `GrowingSteps`.
  */
 export function conversationSteps(messages: readonly ModelMessage[], idRule: IdRule): ConversationSteps {
   const [first] = messages;
@@ -75,14 +76,14 @@ export function conversationSteps(messages: readonly ModelMessage[], idRule: IdR
   return { steps: growing.steps.filter(saysSomething), toolNames: growing.toolNames };
 }
 
-/** By the first message of a conversation, its steps; they go when it does. */
+/** The steps of a conversation by its first message, with which they are garbage-collected. */
 const KEPT = new WeakMap<IdRule, WeakMap<ModelMessage, GrowingSteps>>();
 
 /** The steps of one conversation, to which later messages are added. */
 class GrowingSteps {
-  /** One for each round. */
+  /** One step for each round. */
   readonly steps: ConversationStep[] = [];
-  /** Nothing that comes later changes what is here but the calls of the last step: messages are frozen, every call has its result. */
+  /** Whether later messages can only add calls to the last step: all messages are frozen, and every call has its result. */
   isSettled = true;
   #messages: readonly ModelMessage[] = [];
   readonly #groups = new RoundGroups();
@@ -122,7 +123,7 @@ class GrowingSteps {
     if (this.isSettled) this.steps.slice(first).forEach(settle);
   }
 
-  /** @param known the step so far, where the round had one: itself, unless calls have joined it */
+  /** @param known the round's step so far, if it had one; returned unchanged unless calls were added to the round */
   #step(round: ConversationRound, known: ConversationStep | undefined): ConversationStep {
     if (round.by === "job") return known ?? { kind: "user", content: jobText(round.said, providerNameOf), title: undefined };
     if (round.by !== "assistant") return known ?? { kind: round.by, content: withoutEmpty(round.said.content), title: round.said.title };
@@ -154,13 +155,13 @@ function withoutEmpty(content: string | readonly ContentPart[]): string | readon
   return typeof content === "string" ? content : content.filter((part) => part.type !== "text" || part.text !== "");
 }
 
-/** Providers refuse messages of nothing, or of white space. */
+/** Whether a step has content: providers refuse messages that are empty or only white space. */
 function saysSomething(step: ConversationStep): boolean {
   if (step.kind === "assistant") return step.native !== undefined || !isSilent(step);
   return hasContent(step.content);
 }
 
-/** Whether nothing is left of a message for others than its provider: it only thought. */
+/** Whether a message has nothing to send to another provider: it has only reasoning. */
 export function isSilent({ content, calls }: AssistantStep): boolean {
   return calls.length === 0 && !hasContent(content);
 }
@@ -170,10 +171,10 @@ function hasContent(content: string | readonly ContentPart[]): boolean {
 }
 
 /**
- * The blocks of a message as this provider made them, without the calls that the conversation no longer has; undefined where the
- * message must be written from our fields: another provider made it, or its calls are not those of the conversation.
+ * Returns the blocks of a message as this provider made them, without the calls that the conversation no longer has; undefined if the message must be
+ * written from Haft's own fields, because another provider made it or its calls are not those of the conversation.
  *
- * @param callIdOf the id of a block that is a call of ours; undefined for every other block
+ * @param callIdOf returns the id of a block that is a call to one of Haft's tools; undefined for every other block
  */
 export function nativeBlocks(
   { native, calls }: AssistantStep,
@@ -192,19 +193,19 @@ export function nativeBlocks(
   return calls.every(({ id, providerId }) => id === providerId && found.has(id)) ? blocks : undefined;
 }
 
-/** Names that every provider takes back. */
+/** Names that every provider accepts. */
 const RETURNABLE = /^[A-Za-z0-9_-]{1,64}$/u;
 
 /**
- * The part of a call's block that holds its name, with our name where the model called a tool that cannot be named so: providers refuse
- * such a name, and with it every later request of the conversation.
+ * Replaces the name in a call's block by Haft's name if the model called a tool by an invalid name: providers would refuse it, and with it every
+ * later request of the conversation.
  */
 export function withReturnableName(named: JsonObject, call: Pick<WireCall, "name"> | undefined): JsonObject {
   const { name } = named;
   return call === undefined || typeof name !== "string" || RETURNABLE.test(name) ? named : { ...named, name: call.name };
 }
 
-/** Gives every call an id of its own, its provider's where that will do. */
+/** Gives every call a unique id, the provider's own if it is acceptable. */
 class WireIds {
   readonly #rule: IdRule;
   readonly #taken = new Set<string>();
@@ -213,7 +214,7 @@ class WireIds {
     this.#rule = rule;
   }
 
-  /** The same every time for the same calls before it, so that a longer conversation begins like a shorter one. */
+  /** Deterministic for the same preceding calls, so that a longer conversation has the same prefix as a shorter one. */
   take(preferred: string, callId: string): string {
     const wanted = this.#fit(preferred);
     const id = this.#taken.has(wanted) ? this.#marked(wanted, callId) : wanted;
@@ -233,7 +234,11 @@ class WireIds {
   }
 }
 
-/** The text of a call's result for the model. @param offeredName how the model was given its tools; by default as providers are given them */
+/**
+ * Returns the text of a call's result for the model.
+ *
+ * @param offeredName converts a tool's name to the one the model knows; by default the provider name
+ */
 export function answerText(result: ToolResult | undefined, offeredName: OfferedName = providerNameOf): string {
   return (result === undefined ? UNANSWERED : resultText(result, offeredName)).toWellFormed();
 }
@@ -242,7 +247,7 @@ function providerNameOf(qualifiedName: string): string {
   return providerName(qualifiedName);
 }
 
-/** The text of a call's result for the model, where a provider refuses an empty answer. */
+/** Returns the text of a call's result for the model, never empty, for providers that refuse an empty answer. */
 export function shownAnswer(result: ToolResult | undefined): string {
   return orNoOutput(answerText(result));
 }
@@ -253,7 +258,7 @@ export function orNoOutput(text: string): string {
 
 const UNANSWERED = "Error (outcome_unknown): This call has no result: it still runs, or it was interrupted. Its effect is not known.";
 
-/** True for an answer that a provider should mark as an error: there is nothing in it to work with. */
+/** Whether a provider should mark the answer as an error: there is no result, or its status is neither ok, partial nor pending. */
 export function isErrorAnswer(result: ToolResult | undefined): boolean {
   return result === undefined || !(result.status === "ok" || result.status === "partial" || result.status === "pending");
 }
@@ -262,29 +267,29 @@ export function contentParts(content: string | readonly ContentPart[]): readonly
   return typeof content === "string" ? [{ type: "text", text: content }] : content;
 }
 
-/** All of a content as text, for where a provider takes nothing else. */
+/** Returns the whole content as text, for providers that take nothing else. */
 export function contentText(content: string | readonly ContentPart[]): string {
   return contentParts(content).map(partText).join("\n").toWellFormed();
 }
 
-/** A document for providers that have no place for one. */
+/** Returns the heading of a document, for providers without document blocks. */
 export function documentHeading(title: string | undefined): string {
   return (title === undefined ? "Document:" : `Document ${JSON.stringify(title)}:`).toWellFormed();
 }
 
-/** The input as the object that Anthropic and Gemini ask for; another value is under `value`. */
+/** Returns the input as the object that Anthropic and Gemini require; another value is wrapped as `value`. */
 export function inputObject(input: JsonValue): JsonObject {
   return isJsonObject(input) ? input : { value: input };
 }
 
 const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
-/** True for images that all providers take; others are described as text. */
+/** Whether a part is an image that all providers take; other images are described as text. */
 export function isShownImage(part: ContentPart): part is Extract<ContentPart, { type: "image" }> {
   return part.type === "image" && IMAGE_TYPES.has(part.mediaType);
 }
 
-/** JSON without half surrogate pairs, which providers refuse. */
+/** Returns JSON without lone surrogates, which providers refuse. */
 export function wellFormed(value: JsonObject): JsonObject;
 export function wellFormed(value: JsonValue): JsonValue;
 export function wellFormed(value: JsonValue): JsonValue {

@@ -1,11 +1,11 @@
-/** Calls that waited for a person, answered where they were made: a provider has one place for the answer to what it asked. */
+/** Moves the later result of a call that waited for approval to where the call was made: a provider has one place for the answer to its request. */
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import { safetyChecks } from "../core/safety-checks.ts";
 import type { AssistantStep, ConversationStep, WireCall } from "./conversation-steps.ts";
 
 /**
- * The steps with each call that the provider wanted confirmed answered by what was decided later: a call that waited for a person is in one message, and its decision in a later one without
- * words, where nothing was said by the user in between.
+ * Returns the steps in which each call that the provider wanted confirmed has the result that was decided later. Such a call is in one message and
+ * its decision in a later one without text, with no message of the user in between.
  */
 export function withDecisions(
   steps: readonly ConversationStep[],
@@ -27,13 +27,13 @@ export function withDecisions(
   );
 }
 
-/** The result of the same call in a later message that does nothing but make waiting calls again, from which it is taken out. */
+/** Finds the result of the same call in a later message that only repeats waiting calls, and removes it there. */
 function takeDecision(steps: ConversationStep[], from: number, { name, input }: WireCall): WireCall["result"] {
   const wanted = canonicalJson(input);
   for (let index = from + 1; index < steps.length; index++) {
     const step = steps[index];
     if (step === undefined || step.kind === "user") return undefined;
-    if (step.kind !== "assistant" || step.native !== undefined || step.content.length > 0) continue; // a message of the model's own
+    if (step.kind !== "assistant" || step.native !== undefined || step.content.length > 0) continue; // a message that the model itself wrote
     const made = step.calls.find((call) => call.name === name && canonicalJson(call.input) === wanted);
     if (made === undefined) continue;
     steps[index] = { ...step, calls: step.calls.filter((call) => call !== made) };

@@ -1,4 +1,4 @@
-/** Writes the tools of a request one by one, so that a bad one spoils nothing but itself. */
+/** Encodes the tools of a request one by one, so that an invalid tool does not affect the others. */
 import { ToolError } from "../core/error.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelTool } from "../core/model.ts";
@@ -11,30 +11,32 @@ export interface ToolRules {
   /** The name of the wire format. */
   readonly format: string;
   readonly subset: SchemaSubset;
-  /** Set where the provider can hold the model to a schema, and is asked to. */
+  /** Set if the provider can enforce a schema and the request asks for it. */
   readonly strictSubset?: SchemaSubset | undefined;
-  /** Most tools that the provider takes. */
+  /** Maximum number of tools that the provider takes. */
   readonly maxTools?: number;
-  /** Returns the provider's names for a tool that it was given in its own format; left out where such tools make no calls of ours. */
+  /** Returns the provider's names for a tool that is given in the provider's own format; left out if such tools make no calls for Haft to run. */
   readonly ownNames?: (words: JsonObject) => readonly string[];
-  /** The model is Claude, which refuses the whole request for the name of one argument. @default false */
+  /** Whether the model is Claude, which refuses the whole request for one invalid argument name. @default false */
   readonly isClaude?: boolean;
 }
 
-/** A tool with what the format's own shape needs of it. */
+/** A tool with the fields that a format's own shape is written from. */
 export interface WireTool {
   readonly tool: ModelTool;
-  /** As the provider is given it. */
+  /** The name that is sent to the provider. */
   readonly name: string;
   readonly description: string;
   readonly schema: JsonObject;
-  /** The model can be held to the schema: nothing of it is lost in the strict subset. */
+  /** Whether the schema can be enforced: the strict subset loses nothing of it. */
   readonly strict: boolean;
 }
 
 /**
- * Tools in the order given; `write` gives one its provider's shape. Left out, each with a note: tools whose schema or name cannot be
- * sent, or is that of a tool before, tools that another provider runs, and those beyond `maxTools`. A tool with `providers[format]` is sent as that says.
+ * Encodes tools in the order given; `write` gives each its provider's shape.
+ *
+ * Left out, each with a note: tools whose schema or name cannot be sent or whose name is a duplicate, tools that another provider runs, and tools
+ * beyond `maxTools`. A tool with `providers[format]` is sent as that value.
  */
 export function encodeEachTool(tools: readonly ModelTool[], rules: ToolRules, write: (tool: WireTool) => JsonObject): EncodedTools {
   const names = new ProviderNames();
@@ -71,7 +73,7 @@ function wireTool(tool: ModelTool, rules: ToolRules, names: ProviderNames, notes
   return { tool, name: names.encode(tool.name, tool.fingerprint), description: tool.description.toWellFormed(), schema, strict };
 }
 
-/** Claude's rule for the names of arguments; inside of an argument names may be any. */
+/** Claude's rule for the names of arguments; names nested inside an argument may be any. */
 const CLAUDE_NAME = /^[A-Za-z0-9_.-]{1,64}$/u;
 
 function checkArgumentNames({ properties = {} }: JsonObject): void {

@@ -1,4 +1,4 @@
-/** Writes a tool's schema as a provider takes it, and says what was lost. */
+/** Writes a tool's schema in the subset that a provider takes, and reports what was lost. */
 import { ToolError } from "../core/error.ts";
 import { isOptionsObject, quoted } from "../core/base/wording.ts";
 import { checkArgument } from "../core/check-argument.ts";
@@ -14,29 +14,29 @@ import { getOrAdd } from "../core/base/get-or-add.ts";
 export type { SchemaLoss } from "./subset/place.ts";
 export type { SchemaSubset } from "./subset/subset-rules.ts";
 
-/** A schema as a provider takes it, and what was lost. */
+/** A schema as a provider takes it, with the losses. */
 export interface FittedSchema {
   readonly schema: JsonObject;
-  /** The constraints that the schema has and this one does not, in the order of the schema; at most 200. */
+  /** The constraints that the original has and this schema does not, in the order of the original; at most 200. */
   readonly losses: readonly SchemaLoss[];
 }
 
-/** Most values of a schema as it is given. */
+/** Maximum number of values in an input schema. */
 const MAX_VALUES = 200_000;
-/** How often a schema may be written out inside itself; less where that becomes too much. */
+/** How many levels deep a recursive schema is inlined; the next is tried if the result is too large. */
 const RECURSIONS = [2, 1, 0];
 
 /**
- * Writes a schema in the words of a subset.
+ * Writes a schema in the keywords of a subset.
  *
- * Keywords that decide nothing (`default`, `examples`, a `format` that is not allowed) go into the description; a constraint that is not allowed
- * does too, and is a loss. No loss are: `const` as an `enum` of one, `oneOf` as `anyOf` where no value fits two of its members, a type
- * taken from the keywords next to it, and an object that names its properties and does not mention others, closed. In the subsets that want every
- * property required, one that need not be there may be null: the runtime takes null for nothing there.
+ * Keywords that do not constrain (`default`, `examples`, a `format` that is not allowed) are moved into the description; so is a constraint that is
+ * not allowed, which is a loss. Not a loss are: `const` as an `enum` of one, `oneOf` as `anyOf` if no value matches two of its members, a type
+ * inferred from the keywords next to it, and closing an object that names its properties and says nothing of others. In subsets that require every
+ * property, an optional property may be null: the runtime reads null as absent.
  *
- * The same frozen schema gives the same result, worked out once.
+ * The result for a frozen schema is computed once and reused.
  *
- * @throws ToolError `invalid_schema` for one that no provider can be given, such as one whose root is not an object, or that becomes too large
+ * @throws ToolError `invalid_schema` for a schema that no provider accepts, such as one whose root is not an object, or that becomes too large
  */
 export function fitSchema(schema: JsonSchema, subset: SchemaSubset): FittedSchema {
   checkArgument(typeof schema === "boolean" || isOptionsObject(schema), "fitSchema(schema, subset)", "a JSON Schema", schema);
@@ -51,7 +51,7 @@ export function fitSchema(schema: JsonSchema, subset: SchemaSubset): FittedSchem
 
 const known = new WeakMap<object, Map<SchemaSubset, FittedSchema>>();
 
-/** How JSON writes half a surrogate pair, unless the backslash itself is escaped. */
+/** A lone surrogate as JSON escapes it, unless the backslash itself is escaped. */
 const HALF_PAIR = /(?<!\\)(?:\\\\)*\\ud[89a-f]/u;
 
 function fitOnce(schema: JsonSchema, subset: SchemaSubset): FittedSchema {
@@ -75,7 +75,7 @@ function readSchema(schema: JsonSchema): JsonObject {
   return copied;
 }
 
-/** Providers refuse these at the root, whatever else they take. */
+/** Providers refuse these keywords at the root, whatever else they accept. */
 const NOT_AT_ROOT: readonly string[] = ["anyOf", "oneOf", "allOf", "not", "enum", "const", "$ref"];
 
 function isPlain(root: JsonObject): boolean {
@@ -106,7 +106,7 @@ function withoutReferences(root: JsonObject, rules: SubsetRules): FittedSchema {
   throw problem;
 }
 
-/** Returns the limit of a provider that a strict schema exceeds. */
+/** Returns a message about the provider's limit that a strict schema exceeds; undefined if it exceeds none. */
 function tooMuch(schema: JsonObject, { maxNesting, maxProperties, maxEnumValues }: SubsetRules): string | undefined {
   if (maxNesting === undefined || maxProperties === undefined || maxEnumValues === undefined) return undefined;
   let properties = 0;

@@ -24,24 +24,24 @@ import { textOf } from "./read-field.ts";
 import { writtenOnce } from "./written-once.ts";
 
 export interface GeminiConversation {
-  /** The text of the system messages that the user does not say. Left out when there is none. */
+  /** The text of the system messages that are not written as the user's. Left out if there is none. */
   readonly systemInstruction?: JsonObject;
   readonly contents: readonly JsonObject[];
-  /** By the name in a `functionCall` part, the tool's own. */
+  /** The tool's own name by the name in a `functionCall` part. */
   readonly toolNames: ReadonlyMap<string, string>;
 }
 
 export interface GeminiOptions {
   /**
-   * Put on the first call of each message that has none. Gemini 3 refuses calls without the signature it gave with them, and takes
-   * `skip_thought_signature_validator` for calls that were not its own.
+   * The signature for the first call of each message that has none. Gemini 3 refuses calls without the signature it gave with them, and accepts
+   * `skip_thought_signature_validator` for calls that it did not make.
    *
    * @default none
    */
   readonly thoughtSignature?: string;
-  /** `given`: calls that came without an id go back without one; Gemini then counts results against calls. @default "all" */
+  /** `given`: calls that came without an id are sent back without one; Gemini then matches results to calls by their number. @default "all" */
   readonly ids?: "all" | "given";
-  /** Images of a result are in its `functionResponse`, which Gemini 3 takes. @default false */
+  /** Whether images of a result are in its `functionResponse`, which Gemini 3 accepts. @default false */
   readonly mediaInResponses?: boolean;
 }
 
@@ -55,10 +55,10 @@ const PLAIN: GeminiOptions = Object.freeze({});
 /**
  * Writes a conversation as Gemini takes it.
  *
- * Gemini's own messages go back as they came, thoughts and signatures included. The results of one message's calls are one content, errors
- * under `error` and answers under `output`; images, sounds and PDF files of results follow as a content of the user, which models before Gemini 3 take
- * too. A conversation that begins with the model is given a content of the user before it. System messages behind the
- * beginning are the user's: `systemInstruction` stays as it was.
+ * Gemini's own messages are sent back unchanged, with thoughts and signatures. The results of one message's calls are one content, errors under
+ * `error` and answers under `output`; images, audio and PDF files of results follow as a content of the user, which models before Gemini 3 accept
+ * too. A conversation that begins with the model gets a content of the user before it. System messages after the beginning are written as the user's,
+ * so that `systemInstruction` stays unchanged.
  *
  * @see https://ai.google.dev/gemini-api/docs/function-calling
  */
@@ -81,19 +81,19 @@ export function toGeminiContents(
 }
 
 /**
- * The user speaks between two messages of the model, but where the first paused; new models refuse a request that ends with theirs.
- * Results keep a content of their own, as Gemini counts them against the calls.
+ * Alternating contents: a content of the user is put between two messages of the model, unless the first paused; new models refuse a request that
+ * ends with the model's message. Results have a content of their own, as Gemini matches them to the calls by their number.
  */
 class Contents {
   readonly written: { readonly role: "user" | "model"; readonly parts: JsonObject[] }[] = [];
 
-  /** The model has spoken last, and does not pause. */
+  /** Whether the last content is the model's and is not paused. */
   get isAnswered(): boolean {
     const last = this.written.at(-1);
     return last?.role === "model" && ENDS.some((kind) => last.parts.at(-1)?.[kind] !== undefined);
   }
 
-  /** The conversation has begun and may be interrupted. */
+  /** Whether a system message may be written as the user's: the conversation has begun and the model is not paused. */
   get takesNotes(): boolean {
     return this.written.at(-1)?.role === "user" || this.isAnswered;
   }
@@ -110,14 +110,14 @@ class Contents {
     if (parts.length > 0) this.written.push({ role: "user", parts: [...parts] });
   }
 
-  /** The user asks the model to continue where it has spoken last, and to begin where nothing was said. */
+  /** Adds a content of the user that asks the model to continue if its content is the last, or to begin if there is none yet. */
   askToContinue(): void {
     if (this.written.length === 0) this.say(textPart("(The conversation begins with the model.)"));
     if (this.isAnswered) this.say(textPart(CONTINUE_TEXT));
   }
 }
 
-/** The parts that a message ends with, unless Gemini paused in the middle of what it runs itself. */
+/** The parts with which a message ends, unless Gemini paused during its own provider-executed tools. */
 const ENDS = ["text", "functionCall", "inlineData", "fileData"] as const;
 
 function writeAssistant(step: AssistantStep, contents: Contents, options: GeminiOptions): void {
@@ -133,7 +133,7 @@ const writeSaid = writtenOnce((step: AssistantStep, options: GeminiOptions) => {
   const said = nativeParts(step)?.parts ?? [...textPart(contentText(content)), ...calls.map((call) => callPart(call, options))];
   return signed(said, options);
 });
-/** Gemini refuses an answer under another name than the call's own: that of an overload, and one that was mended. */
+/** The answer has the name that Gemini called, which differs for overloads and corrected names: Gemini refuses any other. */
 const writeResponses = writtenOnce((step: AssistantStep, options: GeminiOptions) => {
   const names = nativeParts(step)?.names;
   return step.calls.map((call) => responsePart({ ...call, name: names?.get(call) ?? call.name }, options));
@@ -159,8 +159,8 @@ function signed(parts: readonly JsonObject[], { thoughtSignature }: GeminiOption
 }
 
 /**
- * The parts that Gemini made, without the calls that the conversation no longer has and what it would refuse; undefined where its calls
- * are not those of the conversation. Calls without an id are known by their order.
+ * Returns the parts that Gemini made, without the calls that the conversation no longer has and without parts that Gemini would refuse; undefined if
+ * its calls are not those of the conversation. Calls without an id are matched by order.
  */
 function nativeParts({ native, calls }: AssistantStep): NativeParts | undefined {
   if (native?.format !== GEMINI) return undefined;
@@ -188,16 +188,16 @@ function nativeParts({ native, calls }: AssistantStep): NativeParts | undefined 
 
 interface NativeParts {
   readonly parts: readonly JsonObject[];
-  /** By call, the name that Gemini called it by. */
+  /** The name that Gemini used, by call. */
   readonly names: ReadonlyMap<WireCall, string>;
 }
 
-/** Refused when it comes back; a conversation may hold one from a reader that kept it. */
+/** Whether a part is an empty text, which Gemini refuses when it is sent back; a conversation may have one from a reader that kept it. */
 function isEmptyText({ text, thoughtSignature }: JsonObject): boolean {
   return text === "" && thoughtSignature === undefined;
 }
 
-/** A thought that proves nothing: what it led to is in the parts behind it, if anywhere. */
+/** Whether a part is a thought without a signature, with which a message may not end: the conclusions are in the parts after it, if anywhere. */
 function isThought({ thought, thoughtSignature }: JsonObject): boolean {
   return thought === true && thoughtSignature === undefined;
 }
@@ -208,10 +208,10 @@ function isSame(named: JsonObject, call: WireCall): boolean {
   return call.providerId === undefined && isInputOf(call.input, named);
 }
 
-/** The media types that Gemini 3 takes inside a result. */
+/** The media types that Gemini 3 accepts inside a result. */
 const RESPONSE_TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/webp"]);
 
-/** The part that answers a call. */
+/** Returns the part that answers a call. */
 export function responsePart(call: WireCall, options: GeminiOptions = {}): JsonObject {
   const inside = mediaOf(call).filter((part) => isInside(part, call, options));
   return {
@@ -228,7 +228,7 @@ function isInside(part: ContentPart, call: WireCall, { mediaInResponses = false 
   return (mediaInResponses || isOfComputer(call.name, call.input)) && part.type === "image" && RESPONSE_TYPES.has(part.mediaType);
 }
 
-/** @see https://ai.google.dev/gemini-api/docs/computer-use (2026-11): of the computer, the fields themselves are the answer */
+/** For the computer tool, the fields of the output are the response itself. @see https://ai.google.dev/gemini-api/docs/computer-use (2026-11) */
 function responseOf({ name, input, result }: WireCall): JsonObject {
   const { output } = result ?? {};
   const isOwn = isOfComputer(name, input) && isJsonObject(output) && !isErrorAnswer(result);
@@ -243,7 +243,7 @@ function plainResponse(result: WireCall["result"]): JsonObject {
   return error === undefined ? { output } : { output, error: answerText({ ...result, output: "", content: [] }) };
 }
 
-/** The media of a result that follow it, in a content of the user. */
+/** Returns the media of a result that are not inside it but follow it, in a content of the user. */
 export function mediaParts(call: WireCall, options: GeminiOptions): readonly JsonObject[] {
   const media = mediaOf(call).filter((part) => !isInside(part, call, options));
   return media.length === 0 ? [] : [...textPart(`Attachments of ${call.id}:`), ...media.flatMap(writePart)];
@@ -258,14 +258,14 @@ function spokenParts({ kind, content, title }: SpokenStep): readonly JsonObject[
   return kind === "document" ? [...textPart(documentHeading(title)), ...parts] : parts;
 }
 
-/** Bytes that Gemini takes as they are. */
+/** Bytes that Gemini accepts unchanged. */
 export interface InlineMedia {
   readonly kind: "image" | "audio" | "document";
   readonly mediaType: string;
   readonly data: string;
 }
 
-/** Images, sounds and PDF files that Gemini takes; undefined for media that must be described as text. */
+/** Returns an image, audio or PDF file that Gemini accepts; undefined for media that must be described as text. */
 export function inlineMedia(part: ContentPart): InlineMedia | undefined {
   if (part.type === "audio") return { kind: "audio", mediaType: part.mediaType, data: part.data };
   if (isShownImage(part)) return { kind: "image", mediaType: part.mediaType, data: part.data };

@@ -29,10 +29,10 @@ import type {
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /**
- * Gemini's Interactions API: `/interactions` behind `https://generativelanguage.googleapis.com/v1beta`.
+ * Gemini's Interactions API: `/interactions` under `https://generativelanguage.googleapis.com/v1beta`.
  *
- * The whole conversation is sent each time and nothing is stored there (`store: false`); a native `previous_interaction_id` and `store`
- * change that, and then the caller says what of the conversation is new. A native `generation_config` is laid over ours.
+ * Each request has the whole conversation, and the provider stores nothing (`store: false`). A native `previous_interaction_id` and `store` change
+ * that; then the caller must send only the new messages. A native `generation_config` overrides Haft's field by field.
  *
  * @see https://ai.google.dev/api/interactions-api
  */
@@ -113,7 +113,7 @@ function jsonReply({ responseFormat }: ModelRequest, canBeJson: boolean, notes: 
 
 const MODES = { auto: "auto", none: "none", required: "any" } as const;
 
-/** Left out where it says what Gemini does anyway. `validated` holds the model to the schemas. */
+/** Returns `tool_choice`, or no field for Gemini's default. `validated` makes Gemini enforce the schemas. */
 function toolChoice(choice: ToolChoice, encoded: EncodedTools, strict: boolean): JsonObject {
   const name = chosenTool(choice, encoded);
   if (encoded.tools.length === 0 || (choice === "auto" && !strict)) return {};

@@ -31,12 +31,12 @@ import type {
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 
-/** How requests for Gemini are written. */
+/** Options for requests to Gemini. */
 export interface GeminiFormatOptions {
-  /** Where a tool's schema is written: `parameters` is for models that do not read JSON Schema, and loses more. @default "parametersJsonSchema" */
+  /** The field that has a tool's schema: `parameters` is for models that do not read JSON Schema, and loses more. @default "parametersJsonSchema" */
   readonly schemaField?: "parametersJsonSchema" | "parameters";
   /**
-   * The signature of calls that have none: those of another model. Models from Gemini 3 on refuse them without one.
+   * The signature for calls that have none because another model made them. Models from Gemini 3 on refuse calls without one.
    *
    * @default "skip_thought_signature_validator" for those models, none for others
    */
@@ -46,11 +46,11 @@ export interface GeminiFormatOptions {
 const SKIP_SIGNATURE = "skip_thought_signature_validator";
 
 /**
- * Gemini's generateContent: `/models/…:streamGenerateContent` behind `https://generativelanguage.googleapis.com/v1beta`, and Vertex AI's
- * behind its own.
+ * Gemini's generateContent: `/models/…:streamGenerateContent` under `https://generativelanguage.googleapis.com/v1beta`, and under the base URL of
+ * Vertex AI.
  *
- * A model name with a `/` in it (`tunedModels/x`, `publishers/google/models/x`) is the path unchanged. Thoughts, their signatures
- * and what Gemini ran itself are kept in `native` and go back as they came. A native `generationConfig` or `toolConfig` is laid over ours.
+ * A model name that contains `/` (`tunedModels/x`, `publishers/google/models/x`) is used as the path unchanged. Thoughts, their signatures and
+ * provider-executed calls are kept in `native` and sent back unchanged. A native `generationConfig` or `toolConfig` overrides Haft's field by field.
  *
  * @see https://ai.google.dev/api/generate-content
  */
@@ -93,7 +93,7 @@ interface OfModels {
   readonly new: GeminiOptions;
 }
 
-/** The same objects for each request of a format: what was written by them is known by them. */
+/** The same options objects for every request of a format, because `writtenOnce` caches what was written by their identity. */
 const CONVERSATIONS = new WeakMap<GeminiFormatOptions, OfModels>();
 
 function conversationOptions(options: GeminiFormatOptions, model: string | undefined): GeminiOptions {
@@ -166,7 +166,7 @@ function jsonReply(
 
 const MODES = { auto: "AUTO", none: "NONE", required: "ANY" } as const;
 
-/** Left out where it says what Gemini does anyway. `VALIDATED` holds the model to the schemas. */
+/** Returns the mode of tool calling, or no field for Gemini's default. `VALIDATED` makes Gemini enforce the schemas. */
 function toolConfig(choice: ToolChoice, encoded: EncodedTools, strict: boolean): JsonObject {
   const name = chosenTool(choice, encoded);
   if (encoded.tools.length === 0) return {};

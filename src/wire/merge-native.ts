@@ -1,7 +1,7 @@
-/** Fields of a request that a caller's own words may add to. */
+/** Merges a request's native fields into Haft's. */
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 
-/** One field of a body: ours, with what the caller says under the same key laid over it; none where there is nothing to say. */
+/** Returns one field of a body, in which the caller's native properties override Haft's; no field if both are empty. */
 export function mergeNative(key: string, ours: JsonObject, native: JsonObject): JsonObject {
   const theirs = Object.hasOwn(native, key) ? native[key] : undefined;
   if (theirs !== undefined && !isJsonObject(theirs)) return { [key]: theirs };

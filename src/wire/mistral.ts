@@ -1,4 +1,4 @@
-/** Mistral's own API: Chat Completions with ids of nine characters, pictures in results, and thinking as chunks of the content. */
+/** Mistral's own API: Chat Completions with ids of nine characters, images in results, and thinking as chunks of the content. */
 import { openAiChat } from "./openai-chat.ts";
 import type { WireFormat } from "./wire-format.ts";
 

@@ -1,4 +1,4 @@
-/** Ollama's own chat: lines of JSON, calls whole and with their arguments as objects. */
+/** Ollama's own chat API: lines of JSON, with whole calls whose arguments are objects. */
 import type { ContentPart } from "../core/content.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
@@ -41,7 +41,7 @@ const ANY_ID = { allowed: /^[\x21-\x7e]+$/u, maxLength: 64 };
 /**
  * The wire format of Ollama's `/api/chat`.
  *
- * A choice of tools is not known there: for `none` no tools are offered, any other is left out with a note.
+ * The API has no tool choice: for `none` no tools are sent, and any other choice is left out with a note.
  *
  * @see https://docs.ollama.com/api/chat
  */
@@ -103,7 +103,7 @@ function writeAssistant(step: AssistantStep): readonly JsonObject[] {
   ];
 }
 
-/** The name that a message of Ollama's own has for the call: another than the tool's where the model's was mended. */
+/** Returns the name of the call in Ollama's own message, which differs from the tool's if the model's name was corrected. */
 function nameIn(native: JsonObject | undefined, { id, index }: { readonly id: string; readonly index: number }): string | undefined {
   const made = native?.["tool_calls"];
   if (!isJsonArray(made)) return undefined;

@@ -1,4 +1,4 @@
-/** OpenAI's Chat Completions, and the many servers that speak it. */
+/** OpenAI's Chat Completions, and the many servers that implement it. */
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
@@ -27,7 +27,7 @@ import type {
   WireTarget,
 } from "./wire-format.ts";
 
-/** The name of this format in a tool's `providers`, whichever server it is for. */
+/** The key of this format in a tool's `providers`, for every variant. */
 const FORMAT = PLAIN_CHAT.name;
 
 const VARIANT: OptionNames<ChatVariant> = {
@@ -62,10 +62,10 @@ const VARIANT: OptionNames<ChatVariant> = {
 /**
  * The wire format of Chat Completions.
  *
- * Replies are read tolerantly whatever the provider; what is sent follows its variant. A tool of another kind than `function` is given
- * as `providers["openai-chat"]`: `{ type: "custom", custom: { name } }`.
+ * Replies are read tolerantly for every provider; requests follow the provider's variant. A tool of another kind than `function` is declared as
+ * `providers["openai-chat"]`: `{ type: "custom", custom: { name } }`.
  *
- * @param variant a provider's name (see `CHAT_VARIANTS`; one that is not there is plain Chat Completions) or its own differences
+ * @param variant a provider's name (see `CHAT_VARIANTS`; an unknown name means plain Chat Completions) or a variant
  * @see https://platform.openai.com/docs/api-reference/chat
  */
 export function openAiChat(variant: string | ChatVariant = "openai"): WireFormat {
@@ -103,7 +103,7 @@ function writeTool({ name, description, schema, strict }: WireTool): JsonObject 
   return { type: "function", function: { name, description, parameters: schema, ...(strict ? { strict } : {}) } };
 }
 
-/** The type and the name of a tool in the provider's own words: `{ type, [type]: { name } }`. */
+/** Returns type and name of a tool in the provider's own format: `{ type, [type]: { name } }`. */
 function namedTypes(words: JsonObject): readonly { readonly type: string; readonly name: string }[] {
   const { type } = words;
   const said = typeof type === "string" ? words[type] : undefined;
@@ -157,7 +157,10 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
 
 const ANY_OBJECT: JsonObject = { type: "object", properties: {} };
 
-/** A schema where the server takes one, else any object; nothing where no message asks for JSON, as servers refuse that. */
+/**
+ * Asks for the schema if the server takes one, else for any object, but only if a message asks for JSON, because servers refuse the request
+ * otherwise.
+ */
 function responseFormatOf(
   { responseFormat }: ModelRequest,
   { name: format, jsonReplies, strict: strictSubset }: ChatVariant,
@@ -199,7 +202,7 @@ function choiceOf(choice: ToolChoice, tools: readonly ModelTool[], encoded: Enco
   return { tool_choice: { type, [type]: { name: own?.name ?? name ?? choice.tool } } };
 }
 
-/** An answer to a call without an id is one to the older `function_call`. */
+/** Writes an answer to a call without an id in the form of the older `function_call`. */
 function encodeResults(answers: readonly AnsweredCall[], variant: ChatVariant): readonly JsonObject[] {
   const written = answers.map(({ id, result, ...named }): JsonObject => {
     const name = answeredName(named);

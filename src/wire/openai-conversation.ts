@@ -23,17 +23,17 @@ import { writtenOnce } from "./written-once.ts";
 export interface OpenAiConversation {
   /** The `messages` of a request. */
   readonly messages: readonly JsonObject[];
-  /** By the name in a `tool_calls` entry, the tool's own. */
+  /** The tool's own name by the name in a `tool_calls` entry. */
   readonly toolNames: ReadonlyMap<string, string>;
 }
 
 /**
  * Writes a conversation as OpenAI's Chat Completions take it.
  *
- * A `tool` message holds text only, and errors are marked in it: images, sounds and PDF files of results follow as a message of the user.
- * An assistant's words before its calls are one message with them. Documents become messages of the user.
+ * A `tool` message is text only, including its errors: images, audio and PDF files of results follow as a user message. The assistant's text before
+ * its calls is in the same message as they are. Documents become user messages.
  *
- * @param variant what the provider does differently
+ * @param variant the differences of the provider
  * @see https://platform.openai.com/docs/api-reference/chat/create
  */
 export function toOpenAiMessages(
@@ -65,7 +65,7 @@ const writeStep = writtenOnce((step: ConversationStep, variant: ChatVariant) =>
   step.kind === "assistant" ? writeAssistant(step, variant) : [writeSpoken(step, variant)],
 );
 
-/** Of a system message, where the provider takes none. */
+/** Writes a system message as the user's, for providers that accept none after the beginning. */
 const writeNote = writtenOnce(({ content }: SpokenStep) => [{ role: "user", content: contentText(content) }]);
 
 const CONTINUE: JsonObject = { role: "user", content: CONTINUE_TEXT };
@@ -109,7 +109,7 @@ function missingReasoning(message: JsonObject, { reasoning }: ChatVariant): Json
   return { [reasoning.field]: reasoning.placeholder ?? "" };
 }
 
-/** Calls that the provider gave no ids bear ours, as the results name them. */
+/** Adds Haft's ids to calls without an id of the provider, because the results refer to them. */
 function withIds(message: JsonObject, calls: readonly WireCall[]): JsonObject {
   const { tool_calls: made } = message;
   if (!isJsonArray(made) || made.every((call) => callId(call) !== "")) return message;
@@ -125,14 +125,14 @@ function toolMessage({ id, name, result }: WireCall, variant: ChatVariant): Json
   return { ...named, content: resultContent(result, spaced) };
 }
 
-/** The content of a result; JSON as Python would write it, where that is asked for. */
+/** Returns the content of a result; JSON is spaced as Python would write it if `spaced` is true. */
 export function resultContent(result: ToolResult | undefined, spaced: boolean): string {
   const { output, content, error } = result ?? {};
   const isJson = content === undefined && error === undefined && output !== undefined && typeof output !== "string";
   return spaced && isJson ? spacedJson(output).toWellFormed() : shownAnswer(result);
 }
 
-/** The media of a call's result, for a message of the user behind the results. */
+/** Returns the media of a call's result, for a user message after the results. */
 export function shownMedia({ id, result }: Pick<WireCall, "id" | "result">, variant: ChatVariant): readonly JsonObject[] {
   const media = result?.content?.filter((part) => isMedia(part, variant)) ?? [];
   return media.length === 0 ? [] : [textPart(`Attachments of ${id}:`), ...media.map((part) => writePart(part, variant))];

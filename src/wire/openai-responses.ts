@@ -1,4 +1,4 @@
-/** OpenAI's Responses, and what speaks it: Azure, xAI, Bedrock, LM Studio and others. */
+/** OpenAI's Responses API, also implemented by Azure, xAI, Bedrock, LM Studio and others. */
 import { ToolError } from "../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelReply, ModelRequest, ModelTool, ReasoningEffort, ToolChoice } from "../core/model.ts";
@@ -31,8 +31,8 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 /**
  * The wire format of OpenAI's Responses.
  *
- * Nothing is kept at the provider (`store: false`), so reasoning comes encrypted and goes back with the conversation; `native` of a
- * request may say otherwise. `strict` is always sent, as the provider tries strict by itself where it is left out.
+ * The provider stores nothing (`store: false`), so reasoning is encrypted and sent back with the conversation; a request's `native` can change that.
+ * `strict` is always sent, because the provider otherwise tries strict mode by default.
  *
  * @see https://platform.openai.com/docs/api-reference/responses
  */
@@ -71,7 +71,7 @@ function writeTool({ tool, name, description, schema, strict }: WireTool): JsonO
   };
 }
 
-/** The names that calls of tools in the provider's own words bear: the name given there, or the type of the built-in's call. */
+/** Returns the names in calls of a tool that is declared in the provider's own format: its `name`, or the call type of a built-in tool. */
 function ownNames(words: JsonObject): readonly string[] {
   const type = textOf(words["type"]) ?? "";
   const builtIn = [...BUILT_IN_TOOLS].flatMap(([call, types]) => (types.some((one) => isVersionOf(type, one)) ? [call] : []));
@@ -125,7 +125,7 @@ function effortIn({ reasoning }: JsonObject): JsonValue | undefined {
   return isJsonObject(reasoning) ? reasoning["effort"] : undefined;
 }
 
-/** The provider looks for the word JSON in the input alone, not in the instructions. */
+/** The provider looks for the word JSON only in the input, not in the instructions. */
 function textFormat({ responseFormat }: ModelRequest, input: readonly JsonObject[], notes: WireNote[]): JsonObject {
   if (responseFormat === undefined) return {};
   const rules = { subset: "json-schema", strictSubset: "openai-strict" } as const;

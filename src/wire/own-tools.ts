@@ -1,18 +1,18 @@
-/** Tools that a request names in the provider's own words. */
+/** Tools that a request declares in the provider's own format. */
 import { ToolError } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { ToolChoice } from "../core/model.ts";
 import type { EncodedTools } from "./wire-format.ts";
 
-/** The name that a tool's own words give it. */
+/** Returns the name of a tool in the provider's own format, if it has one. */
 export function namedWords({ name }: JsonObject): readonly string[] {
   return typeof name === "string" ? [name] : [];
 }
 
 /**
- * The provider's name for the tool that the model must call; undefined where the choice is not of one tool.
+ * Returns the provider's name for the tool that the model must call; undefined if the choice is not one particular tool.
  *
- * @throws ToolError `invalid_argument` where that tool is not offered, or a call is required and there is no tool at all
+ * @throws ToolError `invalid_argument` if that tool is not offered, or if a call is required and there are no tools
  */
 export function chosenTool(choice: ToolChoice, { tools, toolNames }: Pick<EncodedTools, "tools" | "toolNames">): string | undefined {
   if (choice === "required" && tools.length === 0) throw new ToolError("invalid_argument", "A call is required, but no tool is offered.");

@@ -1,4 +1,4 @@
-/** The wrapper that OpenAI's models invent for several calls at once, taken apart. */
+/** Unwraps the parallel-call wrapper that OpenAI's models sometimes invent. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelCall } from "../core/model.ts";
 import { qualifiedNameOf } from "./provider-name.ts";
@@ -7,8 +7,8 @@ const WRAPPERS: ReadonlySet<string> = new Set(["parallel", "multi_tool_use.paral
 const MAX_CALLS = 64;
 
 /**
- * The calls inside `{ tool_uses: [{ recipient_name: "functions.x", parameters }] }`, with ids of their own; the call itself where it is
- * no such wrapper, or a tool has that name.
+ * Returns the calls inside `{ tool_uses: [{ recipient_name: "functions.x", parameters }] }`, each with its own id; the call itself if it is not such
+ * a wrapper, or if a tool has that name.
  */
 export function expandParallel(call: ModelCall, toolNames: ReadonlyMap<string, string>): readonly ModelCall[] {
   if (!WRAPPERS.has(call.name) || [...toolNames.values()].includes(call.name)) return [call];

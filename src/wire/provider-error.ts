@@ -1,10 +1,10 @@
-/** The errors that providers send in a reply's place or in the middle of one, as ours. */
+/** Converts errors that providers send instead of a reply, or in the middle of one, to `ToolError`. */
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
 
 /**
- * In the order they are looked for; each pattern is tried on the provider's code, type, status and name, in lower case.
+ * Kinds of errors in order of precedence; each pattern is matched against the provider's code, type, status and name, in lower case.
  *
  * @see https://docs.anthropic.com/en/api/errors
  * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_ConverseStream.html#API_runtime_ConverseStream_Errors
@@ -30,14 +30,14 @@ const KINDS: readonly { readonly code: ErrorCode; readonly words: RegExp; readon
       /^(?:50[023]|52\d|server_error|internal(?:_\w+|server\w*)?|api_error|overloaded\w*|(?:service_?)?unavailable\w*|bad_gateway|modelnotready\w*|vector_store_timeout)$/u,
     retryable: true,
   },
-  // Groq checks what its models write, and the next try may be written better
+  // Groq validates what its models write, and the next attempt may be valid
   {
     code: "model_failed",
     words: /^(?:tool_use_failed|json_validate_failed|output_parse_failed|model(?:stream)?errorexception)$/u,
     retryable: true,
   },
 ];
-/** How providers say, in code, type or message, that a request is longer than the model takes. That a name is too long is another error. */
+/** How providers say, in code, type or message, that a request is longer than the model accepts. A name that is too long is another error. */
 export const TOO_LONG = new RegExp(
   [
     "context[ _](?:length|window|size|limit)",
@@ -55,18 +55,18 @@ export const TOO_LONG = new RegExp(
   ].join("|"),
   "iu",
 );
-/** How they say that the account has no credit left. The last is Zhipu's. */
+/** How providers say that the account has no credit left. The last alternative is Zhipu's. */
 export const NO_CREDIT =
   /insufficient[ _](?:quota|balance)|credit balance is too low|billing_(?:hard_limit|error)|out of credits|exceeded_current_quota_error|used all available credits|余额不足/iu;
 const NO_KEY = /api key (?:not valid|not found|expired)/iu;
 const LOOKED_AT = 4_096;
 
 interface Reported {
-  /** The whole message of the error. */
+  /** The whole message for the `ToolError`. */
   readonly report: string;
-  /** The provider's words for it: code, type, status. */
+  /** The provider's code, type and status of the error. */
   readonly words: readonly string[];
-  /** The provider's description of it. */
+  /** The provider's description of the error. */
   readonly text: string;
   readonly retryAfterMs?: number | undefined;
 }

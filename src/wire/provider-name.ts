@@ -1,22 +1,22 @@
-/** Tool names as providers allow them, and back. */
+/** Converts tool names to the names that providers allow, and back. */
 import { hash } from "node:crypto";
 import { DEFAULT_NAMESPACE, splitName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { checkText } from "../core/check-argument.ts";
 
-/** The names that every provider takes: Gemini wants a letter or `_` first, OpenAI at most 64 characters. */
+/** The names that every provider accepts: Gemini requires a letter or `_` first, OpenAI at most 64 characters. */
 const ALLOWED = /^[A-Za-z_][A-Za-z0-9_-]{0,63}$/u;
 const MARKED = /__[0-9a-f]{16}$/u;
 const MAX_BASE_LENGTH = 64 - "__".length - 16;
 
 /**
- * The name a provider is given for a tool: `[A-Za-z_][A-Za-z0-9_-]{0,63}`.
+ * Returns the name by which a tool is sent to a provider: `[A-Za-z_][A-Za-z0-9_-]{0,63}`.
  *
- * `web::search` is `web__search`, and `default::` is left out. A name that this would not lead back from (other characters, more than
- * 64, a second `__`) is made fit and ends with `__` and 16 digits of the SHA-256 of its JSON. A pure function of the name, so that the
- * definitions sent to a provider and the calls it has seen agree, whatever other tools there are.
+ * `web::search` becomes `web__search`, and `default::` is left out. A name that could not be decoded again (other characters, more than 64, a second
+ * `__`) is rewritten and ends with `__` and 16 hex digits of the SHA-256 of its JSON. The name depends on nothing else, so that definitions and
+ * earlier calls of a conversation match, whatever other tools there are.
  *
- * @param fingerprint tells overloads of one name apart
+ * @param fingerprint distinguishes overloads of one name
  */
 export function providerName(qualifiedName: string, fingerprint?: string): string {
   checkText(qualifiedName, "providerName()", "the name of a tool");
@@ -30,8 +30,8 @@ export function providerName(qualifiedName: string, fingerprint?: string): strin
 }
 
 /**
- * The tool that a model meant by a name: by the names it was given, else by what `providerName` leaves readable, else the name as it is.
- * `functions.`, which some models put before it, is taken off.
+ * Returns the tool that a model meant by a name: looked up in the given names, else decoded as far as `providerName` is reversible, else the name
+ * unchanged. A prefix `functions.`, which some models add, is removed.
  */
 export function qualifiedNameOf(name: string, given: ReadonlyMap<string, string>): string {
   const bare = name.startsWith("functions.") && !given.has(name) ? name.slice("functions.".length) : name;
@@ -41,16 +41,16 @@ export function qualifiedNameOf(name: string, given: ReadonlyMap<string, string>
   return ALLOWED.test(bare) && !MARKED.test(bare) ? bare.replace(/^([^]+?)__(?=[^])/u, "$1::") : bare;
 }
 
-/** True for a name that ends like those that were made fit: only its tool can say whether it is one. */
+/** Whether a name ends like those that `providerName` rewrote; only a look-up can tell whether it is one. */
 export function isMarked(name: string): boolean {
   return MARKED.test(name);
 }
 
-/** The names of one conversation, and the way back from them. */
+/** The provider names of one conversation, and the map to decode them. */
 export class ProviderNames {
   readonly #decoded = new Map<string, string>();
 
-  /** @throws ToolError `duplicate` when two names are encoded alike: 64 bits of their hashes are equal */
+  /** @throws ToolError `duplicate` if two names get the same provider name, because 64 bits of their hashes are equal */
   encode(name: string, fingerprint?: string): string {
     const encoded = providerName(name, fingerprint);
     const known = this.#decoded.get(encoded);
@@ -63,13 +63,13 @@ export class ProviderNames {
     return encoded;
   }
 
-  /** By the provider's name, the name as it was given. */
+  /** The original name by the provider name. */
   get decoded(): ReadonlyMap<string, string> {
     return this.#decoded;
   }
 }
 
-/** Without `default::`, except where the rest would be taken for the tool of another namespace. */
+/** Removes `default::`, unless the rest would be read as a tool of another namespace. */
 function shortName(qualifiedName: string): string {
   const { namespace, name } = splitName(qualifiedName);
   return namespace === DEFAULT_NAMESPACE && splitName(name).namespace === undefined ? name : qualifiedName;

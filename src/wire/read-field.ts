@@ -1,4 +1,4 @@
-/** Fields of a provider's JSON as they should be; what is of another type counts as not there. */
+/** Reads fields of a provider's JSON; a value of another type counts as missing. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { TokenUsage } from "../core/model.ts";
 
@@ -15,14 +15,14 @@ export function numberIn(object: JsonObject, key: string): number | undefined {
   return typeof value === "number" ? value : undefined;
 }
 
-/** The counts that are numbers, under their names. */
+/** Returns the counts that are numbers, by name. */
 export function tokenCounts(counts: Readonly<Partial<Record<keyof TokenUsage, JsonValue | undefined>>>): Partial<TokenUsage> {
   const numbers: Record<string, number> = {};
   for (const [name, count] of Object.entries(counts)) if (typeof count === "number") numbers[name] = count;
   return numbers;
 }
 
-/** The counts of a provider whose `input` leaves out what was read from the cache or written to it. */
+/** Returns the token counts of a provider whose `input` excludes tokens read from or written to the cache. */
 export function countsBesideCache(
   counts: Readonly<Partial<Record<"input" | "output" | "read" | "write" | "thinking", JsonValue | undefined>>>,
 ): Partial<TokenUsage> {
@@ -37,7 +37,7 @@ export function countsBesideCache(
   });
 }
 
-/** Whether it is the first of several replies; one that does not say its number is. */
+/** Whether it is the first of several replies; a reply without an index is. */
 export function isFirst(candidate: JsonValue): boolean {
   return isJsonObject(candidate) && (candidate["index"] === undefined || candidate["index"] === null || candidate["index"] === 0);
 }

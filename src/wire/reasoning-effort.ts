@@ -1,12 +1,12 @@
-/** Asking for more or less reasoning: the efforts that a provider, or one of its models, supports. */
+/** The reasoning efforts that a provider, or one of its models, supports. */
 import type { JsonObject } from "../core/base/json.ts";
 import { REASONING_EFFORTS, checkReasoningEffort, type ModelRequest, type ReasoningEffort } from "../core/model.ts";
 import type { WireNote } from "./wire-format.ts";
 
-/** By effort, the fields of a request that ask for it, none where the model does so anyway. An effort that is missing cannot be asked for. */
+/** The request fields by effort; empty for the model's default. A missing effort cannot be requested. */
 export type EffortFields = Readonly<Partial<Record<ReasoningEffort, JsonObject>>>;
 
-/** The same field for each of some efforts. */
+/** Writes the same field for each of some efforts. */
 export function effortsAs(
   write: (effort: ReasoningEffort) => JsonObject,
   efforts: readonly ReasoningEffort[] = REASONING_EFFORTS,
@@ -15,7 +15,7 @@ export function effortsAs(
 }
 
 /**
- * The fields of a request that ask for its effort: none where it asks for none, and where it cannot be asked for, which a note says.
+ * Returns the request fields for the request's effort; none if it has none, or if the effort cannot be requested, with a note.
  *
  * @throws ToolError `invalid_argument` for an effort that does not exist
  */
@@ -34,7 +34,7 @@ export function effortFields(
   return {};
 }
 
-/** The note on a temperature that is left out. */
+/** Returns the note about a temperature that was left out. */
 export function noTemperature(format: string, model: string): WireNote {
   return { kind: "unsupported", note: `${format} takes no temperature for ${model} in such a request.` };
 }

@@ -1,4 +1,4 @@
-/** Puts a model's message together from its pieces: the one place where calls are opened, filled and sealed, whatever the format. */
+/** Assembles a model's message from its pieces: the one place where calls are opened, filled and sealed, for every format. */
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import type { ContentPart } from "../core/content.ts";
@@ -17,7 +17,7 @@ const DEFAULT_MAX_CHARS = 16 * 1024 * 1024;
 const MAX_CALLS = 4_096;
 const NO_NAMES: ReadonlyMap<string, string> = new Map();
 
-/** A call on its way. */
+/** A call that is being received. */
 interface OpenCall {
   readonly index: number;
   readonly kind: NonNullable<ModelCall["kind"]>;
@@ -28,12 +28,12 @@ interface OpenCall {
   native: JsonObject | undefined;
   /** Pieces of the arguments as text. */
   pieces: string[];
-  /** The input as JSON, where the format sends it so. */
+  /** The input as JSON, if the format sends it as JSON. */
   input: JsonValue | undefined;
-  /** `call-open` was emitted. */
+  /** Whether `call-open` was emitted. */
   told: boolean;
   sealed: boolean;
-  /** As it is reported, once it is sealed. */
+  /** The call as it is reported; set when its turn to be reported comes. */
   made: ModelCall | undefined;
 }
 
@@ -41,30 +41,29 @@ export interface CallParts {
   readonly id?: string | undefined;
   readonly name?: string | undefined;
   readonly kind?: ModelCall["kind"];
-  /** Why the model makes the call, where the format has a place for that. */
+  /** Why the model makes the call, if the format has a field for that. */
   readonly reasoning?: string | undefined;
-  /** Corrections made when the call was read. */
+  /** Corrections made while the call was read. */
   readonly warnings?: readonly string[] | undefined;
-  /** As in `ModelCall`; the last one counts, also of a call that is sealed. */
+  /** As in `ModelCall`; the last value counts, even after the call was sealed. */
   readonly native?: JsonObject | undefined;
 }
 
 /**
- * Collects one message. Decoders say what they see; this says what it means.
+ * Collects one message from what a decoder reads.
  *
- * Calls are known by any key of the decoder's (an index, an item id) and are sealed in the order they were opened: one that is sealed
- * before an earlier one is reported when that one is. Empty ids count as none. `end` seals what is open if the message ended well and
- * drops it otherwise. Arguments that are no JSON object may have been cut off, so such a call is reported only when the message has ended
- * well. Anything after `end` is ignored.
+ * A decoder identifies calls by any key (an index, an item id). Calls are reported in the order in which they were opened: one that is sealed before
+ * an earlier one waits for it. Empty ids count as none. `end` seals open calls if the message ended well, and drops them otherwise. Arguments that
+ * are not a JSON object may have been cut off, so such a call is reported only when the message has ended well. Input after `end` is ignored.
  */
 export class ReplyBuilder {
   readonly #names: ReadonlyMap<string, string>;
   readonly #maxChars: number;
   #events: ModelEvent[] = [];
   #calls = new Map<string | number, OpenCall>();
-  /** The same, in the order they were opened. */
+  /** The calls in the order in which they were opened. */
   #opened: OpenCall[] = [];
-  /** How many of them were reported as sealed. */
+  /** Number of `#opened` calls that were reported as sealed. */
   #told = 0;
   #sealed: ModelCall[] = [];
   #providerCalls: ProviderCall[] = [];
@@ -88,7 +87,7 @@ export class ReplyBuilder {
     this.#maxChars = maxChars;
   }
 
-  /** Returns the events since the last time. */
+  /** Returns the events since the last `take`. */
   take(): readonly ModelEvent[] {
     const events = this.#events;
     if (events.length > 0) this.#events = [];
@@ -109,17 +108,17 @@ export class ReplyBuilder {
     this.#tell({ type: "reasoning-delta", text });
   }
 
-  /** Text of another reply to the same request, by its number from 1; an empty one says that there is such a reply. */
+  /** Adds text of another reply to the same request, by its index from 1; an empty text only records that the reply exists. */
   otherText(index: number, text: string): void {
     if (this.#candidates.addText(index, text)) this.#grow(text.length);
   }
 
-  /** How probable more tokens of a reply were; the number of the first is 0. */
+  /** Adds the summed log probability of more tokens of a reply, by its index from 0. */
   logProbability(index: number, sum: number): void {
     this.#candidates.addLogProbability(index, sum);
   }
 
-  /** Notes something odd about the message, for people. */
+  /** Adds a warning about the message, for people. */
   warn(warning: string): void {
     this.#warnings.push(warning);
   }
@@ -133,7 +132,7 @@ export class ReplyBuilder {
     return this.#calls.has(key);
   }
 
-  /** Opens a call, or adds to one what was not known of it; what is known stays. */
+  /** Opens a call, or fills in missing fields of an open one; known fields are kept. */
   open(key: string | number, { id, name, kind = "function", reasoning, warnings, native }: CallParts): void {
     let call = this.#calls.get(key);
     if (call === undefined) {
@@ -165,7 +164,7 @@ export class ReplyBuilder {
     if (call.pieces.length > 0) this.#tell({ type: "call-delta", index: call.index, text: call.pieces.join("") });
   }
 
-  /** The next piece of a call's arguments, or of a custom call's text; reported once the call's name is known. */
+  /** Appends a piece of a call's arguments, or of a custom call's text; reported once the call's name is known. */
   argumentText(key: string | number, text: string): void {
     const call = this.#calls.get(key);
     if (call === undefined || call.sealed || text === "") return;
@@ -174,7 +173,7 @@ export class ReplyBuilder {
     if (call.told) this.#tell({ type: "call-delta", index: call.index, text });
   }
 
-  /** The whole arguments, as text or JSON, in place of the pieces. */
+  /** Sets the whole arguments, as text or JSON, replacing the pieces. */
   setInput(key: string | number, input: JsonValue): void {
     const call = this.#calls.get(key);
     if (call === undefined || call.sealed) return;
@@ -182,7 +181,7 @@ export class ReplyBuilder {
     else call.input = input;
   }
 
-  /** Nothing more will come for this call. */
+  /** Marks a call as complete. */
   seal(key: string | number): void {
     const call = this.#calls.get(key);
     if (call === undefined || call.sealed) return;
@@ -190,7 +189,7 @@ export class ReplyBuilder {
     this.#tellSealed();
   }
 
-  /** Nothing more will come for any call. */
+  /** Marks all calls as complete. */
   sealAll(): void {
     for (const call of this.#calls.values()) call.sealed = true;
     this.#tellSealed();
@@ -205,7 +204,7 @@ export class ReplyBuilder {
     this.#usage = { ...this.#usage, ...usage };
   }
 
-  /** Why the message ends, and the provider's own word for it. A reason that is no good end stays, whatever is said behind it. */
+  /** Sets why the message ends, with the provider's own term. A reason that is not a good end is not overwritten by later ones. */
   finish(reason: FinishReason, detail?: string): void {
     if (this.#finish !== undefined && !endedWell(this.#finish)) return;
     this.#finish = reason;
@@ -221,12 +220,12 @@ export class ReplyBuilder {
     this.#model = about.model ?? this.#model;
   }
 
-  /** The message as the provider has it; only for what our words leave out. */
+  /** Sets the message in the provider's own form, which keeps what Haft's types leave out. */
   native(native: NativeMessage): void {
     this.#native = native;
   }
 
-  /** Takes back everything: what comes now is another message. */
+  /** Discards everything received so far: the next pieces are another message. */
   void(reason: string): void {
     this.#tell({ type: "reply-void", reason });
     this.#calls = new Map();
@@ -249,7 +248,7 @@ export class ReplyBuilder {
     this.#model = undefined;
   }
 
-  /** Ends the message: the first time with `reply-end`. */
+  /** Ends the message; only the first call emits `reply-end`. */
   end(): ModelReply {
     if (this.#ended !== undefined) return this.#ended;
     const finish = this.#finish ?? "truncated";
@@ -284,7 +283,7 @@ export class ReplyBuilder {
     if (this.#ended === undefined) this.#events.push(event);
   }
 
-  /** @param isOver the message has ended, and well */
+  /** @param isOver whether the message has ended, and well */
   #tellSealed(isOver = false): void {
     for (; this.#told < this.#opened.length; this.#told++) {
       const call = this.#opened[this.#told];
@@ -329,12 +328,15 @@ function tooMany(): ToolError {
   return new ToolError("too_large", `A message of the model has more than ${MAX_CALLS} calls.`);
 }
 
-/** A message that pauses goes back as it is; one that was cut off must not. */
+/** Whether the native message is kept: a paused message is sent back unchanged, but a truncated one must not be. */
 function endedOrPaused(finish: FinishReason): boolean {
   return endedWell(finish) || finish === "pause" || finish === "refusal";
 }
 
-/** The JSON of the arguments; `{}` for none, which some models call `null`; the text itself where it cannot be read, for the runtime to mend or refuse. */
+/**
+ * Returns the JSON of the arguments: `{}` for none, which some models write as `null`; the text itself if it cannot be parsed, for the runtime to
+ * repair or refuse.
+ */
 export function readArguments(text: string): JsonValue {
   if (text.trim() === "") return {};
   try {
@@ -345,12 +347,12 @@ export function readArguments(text: string): JsonValue {
   }
 }
 
-/** Arguments as text or as JSON; `{}` for none. */
+/** Returns arguments given as text or JSON; `{}` for none. */
 export function readInput(value: JsonValue | undefined): JsonValue {
   return typeof value === "string" ? readArguments(value) : (value ?? {});
 }
 
-/** Some models send the JSON as a JSON text. */
+/** Parses arguments that a model sent as JSON inside a JSON string. */
 function readNested(text: string): JsonValue {
   try {
     const value = parseJson(text);

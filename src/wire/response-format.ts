@@ -1,4 +1,4 @@
-/** Asking for a reply that is JSON: the part of its schema that a provider supports. */
+/** Requests a reply in JSON, with the part of its schema that a provider supports. */
 import { ToolError } from "../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ResponseFormat } from "../core/model.ts";
@@ -6,32 +6,32 @@ import { fitSchema, type SchemaSubset } from "./fit-schema.ts";
 import type { WireNote } from "./wire-format.ts";
 
 export interface ReplyRules {
-  /** The schemas that the provider takes. */
+  /** The schemas that the provider accepts. */
   readonly subset: SchemaSubset;
-  /** Set where the provider can hold the model to a schema, if it is asked to. */
+  /** Set if the provider can enforce a schema on request. */
   readonly strictSubset?: SchemaSubset | undefined;
-  /** Why a schema that was fitted is refused nevertheless; undefined = it is not. */
+  /** Returns why a fitted schema is refused nevertheless; undefined if it is not. */
   readonly refusal?: (schema: JsonObject) => string | undefined;
 }
 
-/** A schema as a provider is sent it. */
+/** A schema as it is sent to a provider. */
 export interface ReplySchema {
   readonly schema: JsonObject;
-  /** The model can be held to it: nothing of it is lost in the strict subset. */
+  /** Whether the schema can be enforced: the strict subset loses nothing of it. */
   readonly strict: boolean;
 }
 
 const DEFAULT_NAME = "result";
 
-/** The name of the object for the provider: `[A-Za-z0-9_-]{1,64}`. */
+/** Returns the name of the reply's schema for the provider: `[A-Za-z0-9_-]{1,64}`. */
 export function replyName({ name = "" }: ResponseFormat): string {
   return name.replaceAll(/[^A-Za-z0-9_-]/gu, "_").slice(0, 64) || DEFAULT_NAME;
 }
 
 /**
- * The schema of a reply as the provider takes it; undefined where there is none, or none that can be sent, which a note says.
+ * Returns the schema of a reply as the provider takes it; undefined if there is none, or, with a note, if it cannot be sent.
  *
- * A strict schema that would leave the model nothing to say (an object without named properties, closed) is not sent.
+ * A strict schema that allows only an empty object (closed, without named properties) is not sent.
  */
 export function replySchema({ schema }: ResponseFormat, rules: ReplyRules, notes: WireNote[]): ReplySchema | undefined {
   if (schema === undefined) return undefined;
@@ -55,8 +55,8 @@ export function replySchema({ schema }: ResponseFormat, rules: ReplyRules, notes
 }
 
 /**
- * The schema of a reply for a provider that holds every model to every schema: undefined, with a note, where that would
- * refuse what the schema allows.
+ * Returns the schema of a reply for a provider that always enforces schemas; undefined, with a note, if the fitted schema would refuse replies that
+ * the original allows.
  */
 export function heldSchema(responseFormat: ResponseFormat, format: string, notes: WireNote[]): JsonObject | undefined {
   const { schema } = responseFormat;
@@ -76,12 +76,12 @@ export function heldSchema(responseFormat: ResponseFormat, format: string, notes
   return closed === undefined ? fitted?.schema : undefined;
 }
 
-/** Says that a provider has no place for something of the reply. */
+/** Returns the note that a provider has no setting for a property of the reply. */
 export function unsupportedReply(format: string, what: string): WireNote {
   return { kind: "unsupported", note: `${format} has no setting for ${what}.` };
 }
 
-/** Providers refuse to promise JSON where no message asks for it by that name. */
+/** Whether a message contains the word JSON: without it providers refuse a request for JSON. */
 export function asksForJson(messages: JsonValue): boolean {
   return /json/iu.test(JSON.stringify(messages));
 }

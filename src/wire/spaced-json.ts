@@ -1,4 +1,4 @@
-/** JSON with a space behind `:` and `,`, as Python's `json.dumps` writes it. */
+/** Writes JSON with a space after `:` and `,`, as Python's `json.dumps` does. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../core/base/json.ts";
 
 export function spacedJson(value: JsonValue): string {

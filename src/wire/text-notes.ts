@@ -1,4 +1,4 @@
-/** Calls and results as plain words, for requests that offer no tools: some providers refuse a conversation with calls then. */
+/** Writes calls and results as plain text, for requests without tools: some providers then refuse a conversation with calls. */
 import type { ContentPart } from "../core/content.ts";
 import { pdfData } from "../core/data-uri.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
@@ -8,8 +8,8 @@ import { answerText, contentParts, contentText, conversationSteps, type Assistan
 const ANY_ID = { allowed: /^/u, maxLength: Infinity };
 
 /**
- * The conversation without calls: the calls of the model are in its own message, what came of it in a message of the user behind
- * that, images and sounds included. The provider's own form of a message with calls is left out.
+ * Returns the conversation without calls: the model's calls are text in its own message, and their results, with images and audio, are in a user
+ * message after it. The provider's own form of a message with calls is left out.
  */
 export function asTextNotes(messages: readonly ModelMessage[]): readonly ModelMessage[] {
   if (messages.every(({ role }) => role !== "call" && role !== "result")) return messages;
@@ -28,7 +28,7 @@ function noted({ content, calls }: AssistantStep, toolNames: ReadonlyMap<string,
   return [message("assistant", [...(said === "" ? [] : [said]), ...notes].join("\n")), message("user", resultNotes(calls, name))];
 }
 
-/** One text where there is nothing but text, as every provider takes that. */
+/** Returns a single text if there are only texts, because every provider accepts that. */
 function resultNotes(calls: readonly WireCall[], name: (call: WireCall) => string): string | readonly ContentPart[] {
   const parts = calls.flatMap((call): readonly ContentPart[] => [
     { type: "text", text: `(Result of ${name(call)}:)\n${answerText(call.result)}` },
@@ -37,7 +37,7 @@ function resultNotes(calls: readonly WireCall[], name: (call: WireCall) => strin
   return parts.every(({ type }) => type === "text") ? parts.map(partText).join("\n\n") : contentParts(parts);
 }
 
-/** Whether a provider may be shown the part as it is. */
+/** Whether some provider accepts the part unchanged. */
 function isMedia(part: ContentPart): boolean {
   return part.type === "image" || part.type === "audio" || pdfData(part) !== undefined;
 }

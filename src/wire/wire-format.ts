@@ -1,4 +1,4 @@
-/** The seam behind which a provider's JSON is: our words to its requests, its replies to our words. */
+/** The interface of wire formats: it converts Haft's requests to a provider's JSON, and the provider's replies to Haft's types. */
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import type { ModelCall, ModelEvent, ModelReply, ModelRequest, ModelTool } from "../core/model.ts";
 import type { ModelMessage } from "../core/message.ts";
@@ -7,46 +7,46 @@ import type { ToolResult } from "../core/result.ts";
 /** How the pieces of a streamed reply are framed. `event-stream` is AWS's binary `application/vnd.amazon.eventstream`. */
 export type Framing = "sse" | "json-lines" | "event-stream";
 
-/** A provider's JSON: requests are written and replies are read in it. */
+/** A provider's JSON format: it writes requests and reads replies. */
 export interface WireFormat {
-  /** `openai-chat`, `anthropic-messages`: what `NativeMessage.format` and `ModelTool.providers` go by. */
+  /** `openai-chat`, `anthropic-messages`: the value of `NativeMessage.format` and the key in `ModelTool.providers`. */
   readonly name: string;
   readonly framing: Framing;
-  /** The path of a request behind the provider's base address: `/chat/completions`, `/models/x:streamGenerateContent?alt=sse`. */
+  /** Returns the path of a request relative to the provider's base URL: `/chat/completions`, `/models/x:streamGenerateContent?alt=sse`. */
   path(target: WireTarget): string;
-  /** The tools of a request. A tool that this provider would refuse is left out and named; the others stay. */
+  /** Writes the tools of a request. A tool that this provider would refuse is left out, with a note that names it. */
   encodeTools(tools: readonly ModelTool[], options?: EncodeToolsOptions): EncodedTools;
-  /** The conversation of a request. */
+  /** Writes the conversation of a request. */
   encodeMessages(messages: readonly ModelMessage[], options?: EncodeMessagesOptions): EncodedMessages;
-  /** The whole body of a request. @throws ToolError `invalid_argument` for a choice of a tool that is not there */
+  /** Writes the whole body of a request. @throws ToolError `invalid_argument` for a choice of a tool that is not offered */
   encodeRequest(request: ModelRequest, target: WireTarget): EncodedRequest;
   /**
-   * The body of a request without the reasoning of earlier replies, where that is what the provider refused it for; undefined for any
-   * other refusal, and where there is none to leave out. Left out where a format's providers do not refuse reasoning.
+   * Returns the body of a refused request without the reasoning of earlier replies, if that is why the provider refused it; undefined for any other
+   * refusal, or if it has no reasoning. Not defined for formats whose providers do not refuse reasoning.
    *
    * @param refusal the provider's message
    */
   withoutRefused?(body: JsonObject, refusal: string): JsonObject | undefined;
   /**
-   * The messages that answer calls, for programs that keep the provider's own conversation.
+   * Writes the messages that answer calls, for programs that keep the provider's own conversation.
    *
-   * @param calls those of the reply that is answered: each must have its answer, and no other may
-   * @throws ToolError `invalid_argument` for an answer with the result of another call, and a call that is answered twice or not at all
+   * @param calls the calls of the answered reply: each must have its answer, and no other call may have one
+   * @throws ToolError `invalid_argument` for an answer with the result of another call, and for a call that is answered twice or not at all
    */
   encodeResults(answers: readonly AnsweredCall[], calls?: readonly ModelCall[]): readonly JsonObject[];
-  /** Reads a whole reply. @throws ToolError `model_failed` for what is not a reply; another code for an error in a reply's place */
+  /** Reads a whole reply. @throws ToolError `model_failed` for a body that is not a reply; another code for an error in place of a reply */
   decodeReply(body: JsonValue, options?: DecodeOptions): ModelReply;
-  /** Reads a streamed reply, piece by piece. */
+  /** Returns a decoder for one streamed reply. */
   decodeStream(options?: DecodeOptions): StreamDecoder;
 }
 
-/** Where a request goes, and how. */
+/** The model and the settings that a request is written for. */
 export interface WireTarget {
-  /** As the provider names it. */
+  /** The provider's name of the model. */
   readonly model: string;
   /** @default true */
   readonly stream?: boolean;
-  /** Ask the provider to hold the model to the tools' schemas, where it can and nothing of them is lost. @default false */
+  /** Whether the provider is asked to enforce the tools' schemas, if it can and a schema loses nothing. @default false */
   readonly strict?: boolean;
 }
 
@@ -55,81 +55,87 @@ export type EncodeToolsOptions = Pick<WireTarget, "strict"> & { readonly model?:
 
 /** The target that the conversation of a request is written for. */
 export interface EncodeMessagesOptions {
-  /** False where the request offers no tools: calls and results become text, as some providers refuse them then. @default true */
+  /** Whether the request offers tools. If false, calls and results become text, as some providers then refuse them. @default true */
   readonly tools?: boolean;
   readonly model?: string;
 }
 
-/** Tools in a provider's words. */
+/** Tools in a provider's format. */
 export interface EncodedTools {
-  /** As they are in the request. */
+  /** The tools as they are in the request. */
   readonly tools: readonly JsonObject[];
-  /** By the provider's name, the tool's own. */
+  /** The tool's own name by the provider's name. */
   readonly toolNames: ReadonlyMap<string, string>;
   readonly notes: readonly WireNote[];
 }
 
-/** A conversation in a provider's words. */
+/** A conversation in a provider's format. */
 export interface EncodedMessages {
   readonly messages: readonly JsonObject[];
-  /** Where system messages are separate. */
+  /** Set if the format has system messages separate from the others. */
   readonly system?: readonly JsonObject[];
   readonly toolNames: ReadonlyMap<string, string>;
 }
 
-/** The whole body of a request, and what reading its reply needs. */
+/** The whole body of a request, and the names needed to read its reply. */
 export interface EncodedRequest {
   readonly body: JsonObject;
-  /** Of the tools and the conversation: what a decoder is given. */
+  /** The names of the tools and of the conversation, for `DecodeOptions.toolNames`. */
   readonly toolNames: ReadonlyMap<string, string>;
   readonly notes: readonly WireNote[];
 }
 
-/** A note on a part of a tool that the provider does not support as it is. */
+/** A note on something in a request that the provider does not support unchanged. */
 export interface WireNote {
-  /** `schema-loss`: a part of a schema was left out or changed; `quarantined`: the tool was left out, or the schema of the reply; `unsupported`: the provider has no such thing. */
+  /**
+   * `schema-loss`: a part of a schema was left out or changed; `quarantined`: the tool, or the schema of the reply, was left out; `unsupported`: the
+   * provider has no such feature.
+   */
   readonly kind: "schema-loss" | "quarantined" | "unsupported";
-  /** Qualified; left out for what concerns no tool. */
+  /** The qualified name of the tool; left out if the note is not about a tool. */
   readonly tool?: string;
   /** `$` path in the schema. */
   readonly path?: string;
   readonly note: string;
 }
 
-/** A call of a model with its result, to be written as the provider's answer to it. */
+/** A model's call with its result, to be written as the answer for the provider. */
 export interface AnsweredCall {
-  /** The provider's id, as the call brought it. */
+  /** The provider's id of the call, if it had one. */
   readonly id?: string;
-  /** Qualified. */
+  /** The qualified name of the tool. */
   readonly name: string;
-  /** That of the model's call. @default "function" */
+  /** The `kind` of the model's call. @default "function" */
   readonly kind?: "function" | "custom" | "approval";
-  /** Of a reply's call, where it has one. @default that of `name` */
+  /** The `offeredName` of the model's call, if it has one. @default the provider name of `name` */
   readonly offeredName?: string;
-  /** Of a reply's call, where it has one. @default what `kind` says */
+  /** The `native` of the model's call, if it has one. @default derived from `kind` */
   readonly native?: JsonObject;
   readonly result: ToolResult;
 }
 
-/** How a reply is read. */
+/** Options for reading a reply. */
 export interface DecodeOptions {
-  /** By the provider's name, the tool's own; of `EncodedRequest`. @default names are read back as far as they are readable */
+  /** The tool's own name by the provider's name, from `EncodedRequest`. @default names are decoded as far as possible */
   readonly toolNames?: ReadonlyMap<string, string>;
-  /** Most characters of a reply. @default 16_777_216 */
+  /** Maximum number of characters of a reply. @default 16_777_216 */
   readonly maxChars?: number;
 }
 
-/** Reads one streamed reply. Events that it does not know are ignored. */
+/** Reads one streamed reply. Unknown events are ignored. */
 export interface StreamDecoder {
   /**
-   * Takes the next piece: of `sse` the JSON of one event's data (`[DONE]` is a text), of `json-lines` one line, of `event-stream` one
-   * message's payload with its `:event-type` as the one key around it.
+   * Reads the next piece: for `sse` the JSON of one event's data (`[DONE]` is a string), for `json-lines` one line, for `event-stream` one message's
+   * payload, wrapped in an object whose only key is its `:event-type`.
    *
    * @throws ToolError for an error that the provider sends in the stream, and `too_large`
    */
   push(piece: JsonValue): readonly ModelEvent[];
-  /** The provider has said that nothing more comes: there is no need to wait until the connection ends. Left out where a format has no such end. */
+  /**
+   * Whether the provider has said that nothing more comes, so that the connection need not be read to its end. Not defined for formats without such
+   * an end.
+   */
   readonly isOver?: boolean;
-  /** The stream is over, well or not. Returns at least `reply-end`. Idempotent. */
+  /** Ends the reply when the stream has ended, well or not. Returns at least `reply-end`. Idempotent. */
   end(): readonly ModelEvent[];
 }

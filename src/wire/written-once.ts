@@ -1,24 +1,27 @@
-/** Writes each step of a conversation once, however many requests repeat it: the JSON of a long history is not made again each round. */
+/** Writes each step of a conversation once, however many requests repeat it, so that a long history is not converted to JSON again in each round. */
 import { deepFreeze } from "../core/base/frozen.ts";
 import { isJsonArray, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { strictJson } from "../core/base/strict-json.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 
-/** A hidden property, as a WeakMap takes ten times as long to ask and each request asks for each message of its history. */
+/** A hidden property: a look-up in a WeakMap takes ten times as long, and each request looks up each message of its history. */
 const WRITINGS = Symbol("writings");
 const TEXT = Symbol("text");
 
-/** Of one step: more than one conversation has in use. A program may make a model, and so rules, for each request of a long session. */
+/**
+ * Maximum number of written forms kept of one step; one conversation needs fewer. A program may create a model, and so new rules, for each request of
+ * a long session.
+ */
 const MAX_WRITINGS = 16;
 
-/** The written form of a settled step, by the writer and its rules; the oldest go first. */
+/** The written forms of a settled step, each with the writer and rules that made it; the oldest are dropped first. */
 type Writings = { readonly by: object; readonly written: readonly JsonObject[] }[];
 
 interface Step {
   readonly [WRITINGS]?: Writings;
 }
 
-/** The JSON text of what was written, once it was asked for. */
+/** The JSON text of a written object, set when it is first needed. */
 interface Text {
   json: string | undefined;
 }
@@ -27,10 +30,10 @@ interface Written {
   readonly [TEXT]?: Text;
 }
 
-/** Of what was frozen already when it was written: blocks that go back to a provider as they came. */
+/** The texts of objects that were already frozen when they were written: blocks that are sent back to a provider unchanged. */
 const FROZEN_TEXTS = new WeakMap<object, Text>();
 
-/** Says that nothing of a step changes any more, and that later requests will bring the same object. */
+/** Declares that a step does not change any more, and that later requests will have the same object. */
 export function settle(step: object): void {
   if (!isSettled(step)) Object.defineProperty(step, WRITINGS, { value: [] satisfies Writings });
 }
@@ -44,9 +47,9 @@ function writingsOf(step: object & Step): Writings | undefined {
 }
 
 /**
- * Remembers what `write` makes of a settled step. That is frozen, as later requests hold it too; of any other step nothing is kept.
+ * Caches the result of `write` for a settled step. The result is frozen, because later requests share it; nothing is cached for other steps.
  *
- * @param write returns the same whenever step and rules are the same objects
+ * @param write returns the same result whenever step and rules are the same objects
  */
 export function writtenOnce<S extends object, Rules extends object | void = void>(
   write: (step: S, rules: Rules) => readonly JsonObject[],
@@ -75,10 +78,13 @@ function textOf(object: JsonObject & Written): Text | undefined {
   return object[TEXT] ?? (Object.isFrozen(object) ? FROZEN_TEXTS.get(object) : undefined);
 }
 
-/** The body of a request, the arrays in it, their items, and the arrays in those: they hold the steps as they were written. */
+/**
+ * Number of nested objects in which written objects are looked for: the body of a request, and the items of its arrays, with the items of their
+ * arrays. Deeper objects are parts of a written step.
+ */
 const DEPTH = 2;
 
-/** The same text as `JSON.stringify` gives, without writing a step again, and without half surrogate pairs, which providers refuse. */
+/** Returns the same text as `JSON.stringify`, reusing the texts of written objects, and without lone surrogates, which providers refuse. */
 export function requestText(body: JsonObject): string {
   return strictJson(objectText(body, DEPTH));
 }
@@ -91,13 +97,13 @@ function objectText(object: JsonObject, depthLeft: number): string {
   for (const key of Object.keys(object)) {
     const value: JsonValue | undefined = object[key];
     const text = isJsonArray(value) ? arrayText(value, depthLeft - 1) : JSON.stringify(value);
-    // JSON.stringify has no text for undefined, and leaves the field out
+    // JSON.stringify returns undefined for undefined, and the field is left out
     if (typeof text === "string") fields += `${fields === "" ? "" : ","}${JSON.stringify(key)}:${text}`;
   }
   return `{${fields}}`;
 }
 
-/** Put together with `+`, which copies no text: that is done once, when all of it is sent. */
+/** Concatenates with `+`, which copies no text until the whole request is sent. */
 function arrayText(items: readonly JsonValue[], depthLeft: number): string {
   let texts = "";
   for (const item of items) texts += texts === "" ? itemText(item, depthLeft) : `,${itemText(item, depthLeft)}`;

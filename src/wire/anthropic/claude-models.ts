@@ -1,12 +1,12 @@
 /**
- * The settings that models of Claude take, by the family and the version in their names. A family without a version is a new model. Models of
- * others that speak the format, and names that tell neither (`my-claude`), are sent what was asked for.
+ * The settings that Claude models take, by the family and the version in their names. A family without a version is a new model. For third-party
+ * models that use the format, and for names without family and version (`my-claude`), requested settings are sent unchanged.
  */
 import type { JsonObject } from "../../core/base/json.ts";
 import type { ReasoningEffort, ToolChoice } from "../../core/model.ts";
 import { effortsAs, type EffortFields } from "../reasoning-effort.ts";
 
-/** Claude decides by itself when to think, guided by the effort. */
+/** Claude decides itself when to think, guided by the effort. */
 export const ADAPTIVE: JsonObject = { type: "adaptive" };
 const DISABLED: JsonObject = { type: "disabled" };
 /** Claude thinks only between calls. */
@@ -16,16 +16,16 @@ const NAME =
   /claude[-_]?(?:(?<family>(?!v\d)[a-z]+)[-_]?)?v?(?:(?<major>\d+)(?:[._-](?<minor>\d{1,2})(?!\d))?)?(?:[-_]?(?<behind>[a-z]+))?/u;
 const FAMILIES: ReadonlySet<string> = new Set(["opus", "sonnet", "haiku", "fable", "mythos"]);
 
-/** The version whose words models of others have taken over. */
+/** The version whose settings third-party models have adopted. */
 const OTHERS = 5;
 
 interface ClaudeModel {
-  /** `opus`, `sonnet`; undefined where the name has none. */
+  /** `opus`, `sonnet`; undefined if the name has none. */
   readonly family: string | undefined;
   readonly version: number;
 }
 
-/** Undefined for a name that does not tell which model of Claude's it is. */
+/** Returns family and version from a model's name; undefined if the name has neither. */
 function claudeModel(model: string): ClaudeModel | undefined {
   const { family: before, major, minor, behind } = NAME.exec(model)?.groups ?? {};
   const family = before ?? behind;
@@ -33,7 +33,7 @@ function claudeModel(model: string): ClaudeModel | undefined {
   return family !== undefined && FAMILIES.has(family) ? { family, version: Infinity } : undefined;
 }
 
-/** Of the newest models `haiku` alone may be made not to think at all. */
+/** Whether thinking cannot be turned off: of the newest models that is possible only for `haiku`. */
 function alwaysThinks({ family, version }: ClaudeModel): boolean {
   return isFable(family) || (version >= 5.5 && family !== "haiku");
 }
@@ -43,8 +43,8 @@ function isFable(family: string | undefined): boolean {
 }
 
 /**
- * The efforts that a model can be asked for, as `thinking` and `effort`. Thinking is not asked for where a call is required, as the API refuses both at
- * once. Efforts came with Opus 4.5, thinking without a budget and `max` with 4.6, `xhigh` with 4.7.
+ * Returns the efforts that can be requested of a model, as `thinking` and `effort`. Thinking is not requested if a call is required, because the API
+ * refuses both together. Efforts were introduced with Opus 4.5, thinking without a budget and `max` with 4.6, `xhigh` with 4.7.
  *
  * @see https://platform.claude.com/docs/en/build-with-claude/effort
  * @see https://platform.claude.com/docs/en/build-with-claude/thinking (2026-11)
@@ -70,7 +70,7 @@ function levelsOf(version: number): readonly ReasoningEffort[] {
 }
 
 /**
- * Models released after Opus 4.6 refuse every temperature but 1, which is what they do anyway.
+ * Models released after Opus 4.6 refuse every temperature but 1, their default.
  *
  * @see https://platform.claude.com/docs/en/api/messages (2026-11)
  */

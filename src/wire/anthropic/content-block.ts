@@ -1,21 +1,21 @@
-/** A content block of Anthropic's Messages API that is still arriving. */
+/** A content block of Anthropic's Messages API, while it is streamed. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { inputObject } from "../conversation-steps.ts";
 import { readInput } from "../reply-builder.ts";
 
-/** Which field of a block a delta's text is appended to. */
+/** The field of a block to which a delta's text is appended, by the delta's type. */
 const GROWING: ReadonlyMap<JsonValue | undefined, string> = new Map([
   ["text_delta", "text"],
   ["thinking_delta", "thinking"],
   ["compaction_delta", "content"],
 ]);
-/** The block that a delta belongs to, where a gateway did not say that it begins. */
+/** The start of the block that a delta belongs to, if a gateway left out the start event. */
 const UNTOLD: ReadonlyMap<JsonValue | undefined, JsonObject> = new Map([
   ["text_delta", { type: "text", text: "" }],
   ["thinking_delta", { type: "thinking", thinking: "", signature: "" }],
 ]);
 
-/** Puts a block together so that it equals what the API would return of it whole. Deltas that it does not know change nothing. */
+/** Assembles a block so that it equals the block of an unstreamed reply. Unknown deltas are ignored. */
 export class ContentBlock {
   readonly type: string;
   stopped = false;
@@ -30,7 +30,7 @@ export class ContentBlock {
     this.#fields = { ...start };
   }
 
-  /** The block that a delta without one belongs to. */
+  /** Returns a new block for a delta whose start event is missing; undefined if the delta's type does not tell the block's. */
   static of(delta: JsonObject): ContentBlock | undefined {
     const start = UNTOLD.get(delta["type"]);
     return start === undefined ? undefined : new ContentBlock(start);
@@ -46,28 +46,31 @@ export class ContentBlock {
     if (type === "citations_delta" && citation !== undefined) this.#citations.push(citation);
   }
 
-  /** A call, ours or the provider's. */
+  /** Whether the block is a call, of Haft's tools or of the provider's. */
   get calls(): boolean {
     return this.type.endsWith("tool_use");
   }
 
-  /** The call's input: the text of its JSON, where that came in pieces. */
+  /** The call's input; if it was streamed, the text of its JSON. */
   get input(): JsonValue {
     return this.#json === "" ? (this.#fields["input"] ?? {}) : this.#json;
   }
 
-  /** The name of the tool that is called: of a member of a toolset, the toolset's. */
+  /** The name of the called tool; for a member of a toolset, the toolset's name. */
   get toolName(): string {
     return this.text("toolset_name") || this.text("name");
   }
 
-  /** The fields of a call that its answer has, too: of a member of a toolset. */
+  /** For a call of a toolset's member, the fields that its answer must repeat. */
   get answered(): JsonObject | undefined {
     const toolset_name = this.text("toolset_name");
     return toolset_name === "" ? undefined : { toolset_name };
   }
 
-  /** The input of the tool: of a member of a toolset, with its name as `action`, also where its text is not JSON and is yet to be repaired. */
+  /**
+   * The input of the tool. For a member of a toolset, the member's name is added as `action`, even if the text is not valid JSON and must be
+   * repaired.
+   */
   get toolInput(): JsonValue {
     if (this.text("toolset_name") === "") return this.input;
     const input = readInput(this.input);
@@ -86,7 +89,7 @@ export class ContentBlock {
     return this.#citations.length > 0;
   }
 
-  /** A call by the model itself, of a tool alone. */
+  /** Whether the call has no fields besides id, name and input, and was made by the model directly. */
   get isPlainCall(): boolean {
     const { type: _type, id: _id, name: _name, input: _input, caller, ...rest } = this.#fields;
     return Object.keys(rest).length === 0 && (!isJsonObject(caller) || caller["type"] === "direct");
@@ -102,7 +105,7 @@ export class ContentBlock {
   }
 }
 
-/** Whether a message of these blocks says more than our words for it do: text, then calls. */
+/** Whether the blocks have more than Haft's types can express, which is text followed by calls. */
 export function needsNative(blocks: readonly ContentBlock[]): boolean {
   let called = false;
   return blocks.some((block) => {

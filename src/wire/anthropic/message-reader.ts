@@ -23,12 +23,12 @@ const FINISH: ReadonlyMap<string, FinishReason> = new Map([
 ]);
 const PROVIDER_CALLS: ReadonlySet<string> = new Set(["server_tool_use", "mcp_tool_use"]);
 
-/** A message, from the events of a stream or all at once. Events after its end are ignored. */
+/** Reads a message, from the events of a stream or whole. Events after its end are ignored. */
 export class MessageReader implements StreamDecoder {
   readonly #reply: ReplyBuilder;
   readonly #maxChars: number;
   #blocks: ContentBlock[] = [];
-  /** By the index in the stream, which of the blocks is there now. */
+  /** The position in `#blocks` of the current block, by its index in the stream. */
   #open = new Map<JsonValue | undefined, number>();
   #usage: JsonObject = {};
   #container: string | undefined;
@@ -76,7 +76,7 @@ export class MessageReader implements StreamDecoder {
     else if (type === "error") throw anthropicError(error);
   }
 
-  /** A message may begin with whole blocks. A second beginning takes the place of the first: a gateway went to another model. */
+  /** Begins a message, which may have whole blocks already. A second beginning replaces the first: a gateway switched to another model. */
   #begin(message: JsonObject): void {
     if (this.#begun) this.#void();
     this.#begun = true;
@@ -152,7 +152,7 @@ export class MessageReader implements StreamDecoder {
     if (typeof reason === "string") this.#reply.finish(FINISH.get(reason) ?? "other", detailOf(reason, details));
     if (!isJsonObject(usage)) return;
     const told = Object.entries(usage).filter(([, value]) => value !== null);
-    this.#usage = { ...this.#usage, ...Object.fromEntries(told) }; // later numbers are totals, not additions
+    this.#usage = { ...this.#usage, ...Object.fromEntries(told) }; // later numbers are totals, not increments
     this.#reply.usage(tokenUsage(this.#usage));
   }
 
@@ -166,7 +166,7 @@ export class MessageReader implements StreamDecoder {
     return this.#reply.end();
   }
 
-  /** Counts what the builder does not see. */
+  /** Counts the characters that the reply builder does not see. */
   #grow(json: JsonObject): void {
     this.#chars += JSON.stringify(json).length;
     if (this.#chars > this.#maxChars)
@@ -174,14 +174,14 @@ export class MessageReader implements StreamDecoder {
   }
 }
 
-/** A refusal may be explained, or belong to a category. */
+/** Returns the stop reason, with the explanation or else the category of a refusal. */
 function detailOf(reason: string, details: JsonValue | undefined): string {
   const { explanation, category } = isJsonObject(details) ? details : {};
   const why = nonEmptyText(explanation) ?? nonEmptyText(category);
   return why === undefined ? reason : `${reason}: ${why}`;
 }
 
-/** `input_tokens` leaves out what was read from the cache or written to it. */
+/** `input_tokens` excludes tokens read from or written to the cache. */
 function tokenUsage(usage: JsonObject): Partial<TokenUsage> {
   const { input_tokens: input, output_tokens: output, cache_read_input_tokens: read, cache_creation_input_tokens: write } = usage;
   const { output_tokens_details: details } = usage;
@@ -189,7 +189,7 @@ function tokenUsage(usage: JsonObject): Partial<TokenUsage> {
   return countsBesideCache({ input, output, read, write, thinking });
 }
 
-/** The error in `{ type: "error", error: { type, message } }`. */
+/** Converts the error in `{ type: "error", error: { type, message } }`. */
 function anthropicError(error: JsonValue | undefined): ToolError {
   const { type, message } = isJsonObject(error) ? error : {};
   const text = textOf(message) ?? "it does not say what is wrong";

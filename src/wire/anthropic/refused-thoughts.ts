@@ -1,13 +1,13 @@
-/** The reasoning of earlier replies, which newer models of Claude's refuse once anything before it has changed. */
+/** Leaves out the reasoning of earlier replies, which newer Claude models refuse once anything before it has changed. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 
 /** @see https://platform.claude.com/docs/en/build-with-claude/preserved-thinking/fix-bound-to-a-different-conversation (2026-11) */
 const REFUSED = /invalid `?signature`? in `?(?:redacted_)?thinking`? block|block is bound to a different conversation/iu;
 
 /**
- * The body of a request without the reasoning of the assistant's messages; undefined where the provider refused the request for another
- * reason, and where there is no reasoning in it. All of it goes: what comes behind a block that was left out is refused, too. Thinking
- * within a budget is not asked for between calls and their answer, as the API then demands a block of it before the calls.
+ * Returns the body of a request without the reasoning of the assistant's messages; undefined if the provider refused the request for another reason,
+ * or if it has no reasoning. All reasoning is left out, because blocks after a missing one are refused, too. If the last message answers calls,
+ * thinking with a budget is turned off, because the API then requires a thinking block before the calls.
  */
 export function withoutThoughts(body: JsonObject, refusal: string, isThought: (block: JsonObject) => boolean): JsonObject | undefined {
   const { messages } = body;
@@ -26,7 +26,7 @@ export function withoutThoughts(body: JsonObject, refusal: string, isThought: (b
   return { ...(answersCalls(kept.at(-1)) ? withoutBudget(body) : body), messages: kept };
 }
 
-/** True for a message with results, in the words of Anthropic or of Bedrock. */
+/** Whether a message has results, in Anthropic's or in Bedrock's format. */
 function answersCalls(message: JsonValue | undefined): boolean {
   const { content } = isJsonObject(message) ? message : {};
   return isJsonArray(content) && content.some((block) => isJsonObject(block) && (block["type"] === "tool_result" || "toolResult" in block));
@@ -38,7 +38,7 @@ function withoutBudget(body: JsonObject): JsonObject {
   return isJsonObject(ofModel) ? { ...body, additionalModelRequestFields: withoutEnabled(ofModel) } : withoutEnabled(body);
 }
 
-/** By both names that Bedrock has for it. */
+/** Removes thinking with a budget, under either of Bedrock's names. */
 function withoutEnabled(fields: JsonObject): JsonObject {
   const isBudget = (key: string, value: JsonValue): boolean =>
     (key === "thinking" || key === "reasoning_config") && isJsonObject(value) && value["type"] === "enabled";

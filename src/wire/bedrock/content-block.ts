@@ -1,10 +1,10 @@
-/** A content block of Bedrock's Converse API that is still arriving. */
+/** A content block of Bedrock's Converse API, while it is streamed. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { inputObject } from "../conversation-steps.ts";
 import { readArguments } from "../reply-builder.ts";
 import { ID_RULE } from "./conversation.ts";
 
-/** A block's start and its deltas, put together so that it equals what the API would return of it whole. */
+/** Assembles a block from its start and its deltas so that it equals the block of an unstreamed reply. */
 export class ConverseBlock {
   stopped = false;
   readonly #start: JsonObject;
@@ -20,7 +20,7 @@ export class ConverseBlock {
     this.#start = start;
   }
 
-  /** Of a call, ours or the provider's. */
+  /** The `toolUse` of a call, of Haft's tools or of the provider's. */
   get toolUse(): JsonObject | undefined {
     const { toolUse } = this.#start;
     return isJsonObject(toolUse) ? toolUse : undefined;
@@ -53,7 +53,7 @@ export class ConverseBlock {
     if (typeof redactedContent === "string") this.#redacted.push(redactedContent);
   }
 
-  /** Texts that follow each other are one. */
+  /** Merges consecutive texts. */
   #addResult(piece: JsonValue): void {
     const last = this.#results.at(-1);
     const text = isJsonObject(piece) ? piece["text"] : undefined;
@@ -63,13 +63,13 @@ export class ConverseBlock {
   }
 }
 
-/** Each piece is padded on its own. */
+/** Joins base64 pieces, each of which has its own padding. */
 function joinBase64(pieces: readonly string[]): string {
   const [only = ""] = pieces;
   return pieces.length <= 1 ? only : Buffer.concat(pieces.map((piece) => Buffer.from(piece, "base64"))).toString("base64");
 }
 
-/** Whether a message of these whole blocks says more than our words for it do: text, then calls. */
+/** Whether the whole blocks have more than Haft's types can express, which is text followed by calls. */
 export function needsNative(blocks: readonly JsonValue[]): boolean {
   let called = false;
   return blocks.some((block) => {

@@ -25,20 +25,20 @@ import type { EncodeMessagesOptions, EncodedMessages } from "../wire-format.ts";
 import { isSettled, settle, writtenOnce } from "../written-once.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
-/** The value of `NativeMessage.format` of its messages, and of `ModelTool.providers`. */
+/** The value of `NativeMessage.format` of this API's messages, and the key in `ModelTool.providers`. */
 export const BEDROCK = "bedrock-converse";
 
-/** Which ids it takes of others. */
+/** The ids that the API accepts if it did not make them itself. */
 export const ID_RULE = { allowed: /^[A-Za-z0-9_-]+$/u, maxLength: 64 };
-/** Models that read results as JSON objects only. */
+/** Models that accept results only as JSON objects. */
 const JSON_ONLY = /(?:^|[./])mistral\./u;
 
 /**
  * Writes a conversation as the Converse API takes it.
  *
- * The results of one message's calls come first in the next message of the user. Messages that the API made go back as they came, with
- * their reasoning, signatures and ids. Blank texts are left out, as the API refuses them, and so is reasoning of another kind of model. System
- * messages behind the beginning are the user's: `system` stays as it was.
+ * The results of one message's calls come first in the next user message. Messages that the API made are sent back unchanged, with their reasoning,
+ * signatures and ids. Blank texts are left out, as the API refuses them, and so is reasoning that the model does not accept. System messages after
+ * the beginning are written as the user's, so that `system` stays unchanged.
  *
  * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
  */
@@ -57,7 +57,7 @@ export function toConverseMessages(messages: readonly ModelMessage[], options: E
     else {
       const own = ownIds.restore(step);
       turns.answer(writeAssistant(own, rules));
-      // documents bear names that depend on those before them
+      // the names of documents depend on the documents before them, so they cannot be cached
       const hasFiles = own.calls.some(({ result }) => result?.content?.some(({ type }) => type === "file"));
       turns.results(hasFiles ? own.calls.map(({ id, result }) => writer.result(id, result)) : writeResults(own, rules));
     }
@@ -72,13 +72,13 @@ export function toConverseMessages(messages: readonly ModelMessage[], options: E
 
 interface ConverseRules {
   readonly tools: boolean;
-  /** Results are JSON objects only. */
+  /** Whether results must be JSON objects. */
   readonly jsonOnly: boolean;
-  /** The reasoning that the model takes: Claude its own, which is signed or encrypted, others such as is neither. */
+  /** The reasoning that the model accepts: Claude only signed or encrypted reasoning, other models only reasoning that is neither. */
   readonly reasoning: "signed" | "plain" | "any";
 }
 
-/** The same objects for each request: what was written by them is known by them. */
+/** The same rules object for every request, because `writtenOnce` caches what was written by its identity. */
 const RULES = new Map<string, ConverseRules>();
 
 function rulesFor(tools: boolean, model: string): ConverseRules {
@@ -86,7 +86,7 @@ function rulesFor(tools: boolean, model: string): ConverseRules {
   return getOrAdd(RULES, JSON.stringify(rules), () => rules);
 }
 
-/** The address of an inference profile does not say whose model it is. */
+/** The ARN of an inference profile does not tell which model it is for. */
 function reasoningOf(model: string): ConverseRules["reasoning"] {
   if (model.includes("claude")) return "signed";
   return model.slice(model.lastIndexOf("/") + 1).includes(".") ? "plain" : "any";
@@ -104,10 +104,10 @@ const writeResults = writtenOnce(({ calls }: AssistantStep, rules: ConverseRules
   return calls.map(({ id, result }) => writer.result(id, result));
 });
 
-/** The restored form of settled steps: it depends on them and those before them, which stay the same. */
+/** The restored form of settled steps, which depends only on them and on earlier steps, all unchanging. */
 const RESTORED = new WeakMap<AssistantStep, AssistantStep>();
 
-/** Ids that the API gave itself go back to it, though it would not take them from others. */
+/** Restores the ids that the API gave itself: it accepts them back, even if it would refuse them from another provider. */
 class OwnIds {
   readonly #used = new Set<string>();
 
@@ -159,7 +159,10 @@ function returnable(block: JsonObject, { calls }: AssistantStep): JsonObject {
   return named === toolUse ? block : { ...block, toolUse: named };
 }
 
-/** The service makes blocks without text, and refuses them when they come back; those of tools too where there are none. */
+/**
+ * Whether the API accepts the block back: it produces blocks without text, but refuses them, and it refuses blocks of tools in a request without
+ * tools.
+ */
 function isSendable(block: JsonValue, { tools, reasoning }: ConverseRules): block is JsonObject {
   if (!isJsonObject(block)) return false;
   const { text, toolUse, toolResult, reasoningContent } = block;
@@ -172,7 +175,7 @@ function isSigned({ reasoningText, redactedContent }: JsonObject): boolean {
   return redactedContent !== undefined || signature !== "";
 }
 
-/** A call that the service runs itself has its result in the same message, or the message paused. */
+/** The result of a provider-executed call is in the same message as the call, unless the message is paused. */
 const TURNS: TurnRules = {
   text: (text) => ({ text }),
   isPause: ({ toolUse, toolResult }) => toolResult !== undefined || isProviderCall(toolUse),
@@ -189,7 +192,7 @@ function isProviderCall(toolUse: JsonValue | undefined): toolUse is JsonObject {
   return isJsonObject(toolUse) && toolUse["type"] === "server_tool_use";
 }
 
-/** Writes what people and tools say, documents under names of their own. */
+/** Writes the blocks of user messages, documents and results; gives documents unique names. */
 export class ConverseWriter {
   readonly #jsonOnly: boolean;
   readonly #names = new DocumentNames();
@@ -241,7 +244,7 @@ export function textBlock(text: string): readonly JsonObject[] {
 }
 
 /**
- * Bedrock's names for the files of a media type.
+ * Bedrock's format names by media type.
  *
  * @see https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_DocumentBlock.html
  */
@@ -258,10 +261,10 @@ const FORMATS: ReadonlyMap<string, string> = new Map([
 ]);
 const MAX_NAME_LENGTH = 200;
 
-/** Names of letters, digits, single spaces, hyphens, parentheses and brackets, each only once in a request. */
+/** Makes document names of letters, digits, single spaces, hyphens, parentheses and brackets, unique in a request. */
 class DocumentNames {
   readonly #taken = new Set<string>();
-  /** By a name, the number that the next one of it is tried with. */
+  /** The number to try next for a repeated name. */
   readonly #next = new Map<string, number>();
 
   take(name = ""): string {

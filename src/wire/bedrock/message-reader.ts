@@ -23,11 +23,11 @@ const FINISH: ReadonlyMap<string, FinishReason> = new Map([
   ...wordsFor("error", "malformed_model_output malformed_tool_use"),
 ]);
 
-/** A message, from the events of a stream or all at once. */
+/** Reads a message, from the events of a stream or whole. */
 export class ConverseReader implements StreamDecoder {
   readonly #reply: ReplyBuilder;
   readonly #maxChars: number;
-  /** By the index in the stream, in the order they began. */
+  /** The blocks by their index in the stream, in the order in which they began. */
   #blocks = new Map<number, ConverseBlock>();
   #chars = 0;
   #begun = false;
@@ -105,7 +105,7 @@ export class ConverseReader implements StreamDecoder {
     if (block.toolUse !== undefined && isOurs(block.toolUse)) this.#open(index, block.toolUse);
   }
 
-  /** Blocks of text do not say that they begin. */
+  /** Text blocks have no start event. */
   #add(index: number, delta: JsonObject): void {
     if (!this.#blocks.has(index)) this.#start(index, {});
     const block = this.#blocks.get(index);
@@ -178,7 +178,7 @@ export class ConverseReader implements StreamDecoder {
     if (isJsonObject(usage)) this.#reply.usage(tokenUsage(usage));
   }
 
-  /** Counts what the builder does not see. */
+  /** Counts the characters that the reply builder does not see. */
   #grow(json: JsonObject): void {
     this.#chars += JSON.stringify(json).length;
     if (this.#chars > this.#maxChars)
@@ -186,12 +186,12 @@ export class ConverseReader implements StreamDecoder {
   }
 }
 
-/** `com.amazon.coral.service#ThrottlingException` is a `ThrottlingException`. */
+/** Returns `ThrottlingException` for `com.amazon.coral.service#ThrottlingException`. */
 function errorName(type: JsonValue | undefined): string {
   return typeof type === "string" ? type.slice(type.lastIndexOf("#") + 1) : "an error";
 }
 
-/** Inputs go back as objects, however they came. */
+/** Makes the input of a call an object, which the API requires when the block is sent back. */
 function withInput(block: JsonValue): JsonValue {
   const { toolUse } = isJsonObject(block) ? block : {};
   if (!isJsonObject(block) || !isJsonObject(toolUse) || isJsonObject(toolUse["input"])) return block;
@@ -202,16 +202,16 @@ function isOurs({ type }: JsonObject): boolean {
   return type !== "server_tool_use";
 }
 
-/** `inputTokens` leaves out what was read from the cache or written to it. */
+/** `inputTokens` excludes tokens read from or written to the cache. */
 function tokenUsage(usage: JsonObject): Partial<TokenUsage> {
   const { inputTokens: input, outputTokens: output, cacheReadInputTokens: read, cacheWriteInputTokens: write } = usage;
   return countsBesideCache({ input, output, read, write });
 }
 
-/** Names of errors that are not in the table. */
+/** Matches names of errors that `isKnownError` does not know. */
 const ERROR_NAME = /(?:exception|error|failure|fault)$/iu;
 
-/** The error that an event's name and payload describe; undefined for every other event. */
+/** Returns the error that an event's name and payload describe; undefined for every other event. */
 function bedrockError(name: string, payload: JsonValue): ToolError | undefined {
   if (!isKnownError(name) && !ERROR_NAME.test(name)) return undefined;
   const { message, Message } = isJsonObject(payload) ? payload : {};

@@ -1,4 +1,4 @@
-/** Reads replies of Cohere's chat, version 2, whole and streamed. */
+/** Reads replies of Cohere's chat API, version 2, whole and streamed. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ModelEvent, ModelReply, TokenUsage } from "../../core/model.ts";
@@ -11,7 +11,7 @@ import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 
 export const FORMAT = "cohere-chat";
 
-/** One reply, once. The plan before the calls is reasoning, and goes back with them. */
+/** Reads one reply. The plan before the calls is reported as reasoning, and is kept in the native message. */
 export class CohereReader implements StreamDecoder {
   readonly #builder: ReplyBuilder;
   readonly #plan: string[] = [];

@@ -1,4 +1,4 @@
-/** AWS's binary event stream: messages of a prelude, headers, a payload and two checksums. */
+/** Reads AWS's binary event stream: messages of a prelude, headers, a payload and two checksums. */
 import { crc32 } from "node:zlib";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -9,7 +9,7 @@ const PRELUDE = 12;
 const CHECKSUM = 4;
 
 /**
- * Gives `{ [event type]: payload }` for each message, and the same for exceptions and errors by their type.
+ * Returns `{ [event type]: payload }` for each message, and the same for exceptions and errors by their type.
  *
  * @see https://docs.aws.amazon.com/AmazonS3/latest/API/RESTSelectObjectAppendix.html — the encoding
  */
@@ -22,11 +22,11 @@ export function eventStream(): FrameReader {
       for (let message = nextMessage(bytes); message !== undefined; message = nextMessage(bytes)) pieces.push(...readMessage(message));
       return pieces;
     },
-    end: () => [], // what is left is the beginning of a message
+    end: () => [], // remaining bytes are an incomplete message
   };
 }
 
-/** Bytes that wait for the rest of their message; the room doubles, so that each byte is moved a few times at most. */
+/** Buffers bytes of incomplete messages. The buffer doubles, so that each byte is moved only a few times. */
 class PendingBytes {
   #room = new Uint8Array(4096);
   #start = 0;
@@ -49,7 +49,7 @@ class PendingBytes {
     return new DataView(this.#room.buffer, this.#start, this.#end - this.#start);
   }
 
-  /** A copy: the room is used again. */
+  /** Returns a copy, because the buffer is reused. */
   take(length: number): Uint8Array {
     const taken = this.#room.slice(this.#start, this.#start + length);
     this.#start += length;
@@ -82,11 +82,11 @@ function readMessage(message: Uint8Array): readonly JsonValue[] {
   return [{ [kind]: said !== undefined && isJsonObject(payload) ? { message: said, ...payload } : payload }];
 }
 
-/** How many bytes a value has, by its type; strings and byte arrays say so themselves. */
+/** The size of a value in bytes, by its type; undefined for strings and byte arrays, which have a length field. */
 const SIZES: readonly (number | undefined)[] = [0, 0, 1, 2, 4, 8, undefined, undefined, 8, 16];
 const STRING = 7;
 
-/** The headers that are text; the others are of no use here. */
+/** Returns the headers whose values are strings; the others are ignored. */
 function readHeaders(bytes: Uint8Array): ReadonlyMap<string, string> {
   const headers = new Map<string, string>();
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

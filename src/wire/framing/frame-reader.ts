@@ -1,4 +1,4 @@
-/** Bytes of a streamed reply to its pieces, however the network cut them. */
+/** Converts the bytes of a streamed reply, in chunks of any size, to its pieces. */
 import { quoted } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Framing } from "../wire-format.ts";
@@ -8,9 +8,9 @@ import { jsonLines } from "./json-lines.ts";
 import { serverSentEvents } from "./sse.ts";
 
 /**
- * A reader for the bytes of one reply.
+ * Returns a reader for the bytes of one reply.
  *
- * @throws ToolError `invalid_argument` for a framing that is not there
+ * @throws ToolError `invalid_argument` for an unknown framing
  */
 export function frameReader(framing: Framing): FrameReader {
   if (typeof framing === "string" && Object.hasOwn(FRAMINGS, framing)) return FRAMINGS[framing]();

@@ -1,14 +1,14 @@
-/** Turns the bytes of a streamed reply into its pieces. */
+/** The interface of readers that convert the bytes of a streamed reply to its pieces. */
 import type { JsonValue } from "../../core/base/json.ts";
 
-/** Takes the bytes of one reply in any pieces and gives what a `StreamDecoder` takes. Linear in the bytes. */
+/** Reads the bytes of one reply, in chunks of any size, and returns pieces for a `StreamDecoder`. Takes linear time. */
 export interface FrameReader {
   /**
-   * The pieces that these bytes complete.
+   * Returns the pieces that these bytes complete.
    *
-   * @throws ToolError `too_large` for a frame of more than 16 MiB, `model_failed` for one that is damaged
+   * @throws ToolError `too_large` for a frame of more than 16 MiB, `model_failed` for a damaged one
    */
   push(bytes: Uint8Array): readonly JsonValue[];
-  /** No more bytes will come: the last piece, where it is whole without its end mark. */
+  /** Ends the input. Returns the last piece if it is complete except for its end mark. */
   end(): readonly JsonValue[];
 }

@@ -1,10 +1,10 @@
-/** One JSON value a line (`application/x-ndjson`). */
+/** Reads one JSON value per line (`application/x-ndjson`). */
 import type { JsonValue } from "../../core/base/json.ts";
 import type { FrameReader } from "./frames.ts";
 import { Lines } from "./lines.ts";
 import { readWireJson } from "./wire-json.ts";
 
-/** A line that is not JSON is given as its text; empty lines, and a last line that was cut off, are nothing. */
+/** Returns a line that is not JSON as its text; ignores empty lines, and a last line that was cut off. */
 export function jsonLines(): FrameReader {
   const lines = new Lines();
   const isText = (line: string): boolean => line.trim() !== "";

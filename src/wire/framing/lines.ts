@@ -1,22 +1,22 @@
-/** Bytes to lines of text: UTF-8 in any pieces, a byte order mark taken off, ends of line of any kind. */
+/** Splits bytes into lines: UTF-8 in chunks of any size, without a byte order mark, with CR, LF or CRLF line ends. */
 import { ToolError } from "../../core/error.ts";
 import { MAX_FRAME } from "./wire-json.ts";
 
 const LINE_END = /[\r\n]/gu;
 
-/** Looks at every character once: what has no end of line yet is kept in pieces. */
+/** Scans every character once: an incomplete line is kept in pieces. */
 export class Lines {
   readonly #decoder = new TextDecoder();
   #pieces: string[] = [];
   #chars = 0;
-  /** The text so far ended with a CR, so that an LF now belongs to it. */
+  /** Whether the text so far ended with CR, so that a following LF belongs to it. */
   #afterReturn = false;
 
   push(bytes: Uint8Array): readonly string[] {
     return this.#split(this.#decoder.decode(bytes, { stream: true }));
   }
 
-  /** The lines that are left; the last one without an end. */
+  /** Returns the remaining lines, including a last one without a line end. */
   end(): readonly string[] {
     const lines = this.#split(this.#decoder.decode());
     const rest = this.#pieces.join("");

@@ -1,4 +1,4 @@
-/** Server-sent events, of which providers use the data: the name of an event is in it, or is not needed. */
+/** Reads the data of server-sent events; the event name is not needed, or is repeated in the data. */
 import { ToolError } from "../../core/error.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import type { FrameReader } from "./frames.ts";
@@ -6,8 +6,7 @@ import { Lines } from "./lines.ts";
 import { MAX_FRAME, readWireJson } from "./wire-json.ts";
 
 /**
- * Data that is not JSON (`[DONE]`) is given as its text. Unlike a browser, takes a last event without the empty line behind it, unless
- * it was cut off.
+ * Returns data that is not JSON (`[DONE]`) as its text. Unlike a browser, accepts a last event without an empty line after it, unless it was cut off.
  *
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
  */
@@ -26,10 +25,10 @@ export function serverSentEvents(): FrameReader {
 }
 
 class Events {
-  /** The lines of data of the open event, joined; undefined while it has none. */
+  /** The joined data lines of the open event; undefined if it has none yet. */
   #data: string | undefined;
 
-  /** The pieces that these lines complete. */
+  /** Returns the pieces that these lines complete. */
   read(lines: readonly string[]): readonly JsonValue[] {
     const pieces: JsonValue[] = [];
     for (const line of lines) {
@@ -50,7 +49,7 @@ class Events {
       throw new ToolError("too_large", `The provider sent an event of more than ${MAX_FRAME} characters.`);
   }
 
-  /** Returns the data of the open event, which is over then. */
+  /** Returns the data of the open event and ends it; undefined if it is blank. */
   data(): string | undefined {
     const text = this.#data;
     this.#data = undefined;
@@ -58,7 +57,7 @@ class Events {
   }
 }
 
-/** Undefined for comments (which begin with a colon) and every other field. */
+/** Returns the value of a `data` field; undefined for comments (which begin with a colon) and all other fields. */
 function dataOf(line: string): string | undefined {
   if (!line.startsWith("data")) return undefined;
   if (line.length === 4) return "";

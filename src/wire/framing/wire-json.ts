@@ -1,30 +1,30 @@
-/** Reads what a provider sends as JSON, as leniently as it is safe: refusing a whole reply for one number would leave its calls without an answer. */
+/** Reads a provider's JSON as leniently as is safe: refusing a whole reply because of one number would leave its calls unanswered. */
 import type { JsonLimits } from "../../core/base/json-limits.ts";
 import { copyJson, type JsonValue } from "../../core/base/json.ts";
 import { parseExactly } from "../../core/base/exact-json.ts";
 import { keepDigits, parseJson } from "../../core/base/parse-json.ts";
 import { ToolError } from "../../core/error.ts";
 
-/** Most characters, or bytes, of one frame. */
+/** Maximum number of characters, or bytes, of one frame. */
 export const MAX_FRAME = 16 * 1024 * 1024;
 const MAX_DEPTH = 256;
 const LIMITS: JsonLimits = { maxDepth: MAX_DEPTH };
-/** JSON of no more characters cannot nest too deep: every level takes two. */
+/** JSON up to this many characters cannot exceed the depth limit, because every level takes two. */
 const SHORT_CHARS = 2 * MAX_DEPTH;
-/** Matches text that may be a number whose digits a double cannot keep, or one too large for it. */
+/** Matches text that may contain a number with more digits than a double can represent, or one too large for it. */
 const UNUSUAL_NUMBER = /\d{16}|\d[eE]\+?\d{3}/u;
 
 /**
- * The JSON of a body or a frame; undefined for text that is none. Of repeated keys the last one counts, and an integer that would lose
- * digits comes as a string of them.
+ * Returns the JSON of a body or a frame; undefined for text that is not JSON. Of repeated keys the last counts, and an integer that would lose digits
+ * is returned as a string.
  *
- * @throws ToolError `too_large` for what nests too deep or holds too much
+ * @throws ToolError `too_large` for JSON that nests too deep or has too many values
  */
 export function readWireJson(text: string): JsonValue | undefined {
   return text.length <= SHORT_CHARS && !UNUSUAL_NUMBER.test(text) ? readShort(text) : readChecked(text);
 }
 
-/** Nothing of it can be too deep, too large or changed by being read; most frames are such. */
+/** Parses text that cannot exceed a limit or lose digits, as most frames are. */
 function readShort(text: string): JsonValue | undefined {
   try {
     return parseExactly(text) as JsonValue; // JSON by definition; of repeated keys the last one counts
@@ -45,7 +45,7 @@ function readChecked(text: string): JsonValue | undefined {
 function readLeniently(text: string): JsonValue | undefined {
   let value: unknown;
   try {
-    value = parseExactly(text, keepDigits); // as the sender means it; its depth and size are checked below
+    value = parseExactly(text, keepDigits); // duplicate keys are allowed and long integers become strings; depth and size are checked below
   } catch {
     return undefined;
   }
@@ -53,8 +53,8 @@ function readLeniently(text: string): JsonValue | undefined {
 }
 
 /**
- * Refuses a piece of a stream that should be JSON and is not: without it, the rest would pass for the whole reply. Other texts (`[DONE]`)
- * are none of the reply.
+ * Refuses a piece of a stream that should be JSON but is not: if it were skipped, the rest would look like the whole reply. Other texts (`[DONE]`)
+ * are not part of the reply.
  *
  * @throws ToolError `model_failed`
  */

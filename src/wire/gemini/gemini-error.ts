@@ -1,10 +1,10 @@
-/** The errors of Gemini, as our error codes. */
+/** Converts Gemini's errors to `ToolError`. */
 import type { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { valueText } from "../../core/content.ts";
 import { providerError } from "../provider-error.ts";
 
-/** The error in `{ error: { code, status, message, details } }`; undefined where there is none. */
+/** Converts the error in `{ error: { code, status, message, details } }`; undefined if there is none. */
 export function geminiError(body: JsonValue): ToolError | undefined {
   const error = isJsonObject(body) ? body["error"] : undefined;
   if (error === undefined || error === null) return undefined;
@@ -17,7 +17,7 @@ export function geminiError(body: JsonValue): ToolError | undefined {
   return providerError({ report, words, text, retryAfterMs: delayOf(error) });
 }
 
-/** `google.rpc.RetryInfo` says `{ retryDelay: "12.5s" }`. */
+/** Returns the delay of a `google.rpc.RetryInfo`, such as `{ retryDelay: "12.5s" }`, in milliseconds. */
 function delayOf(error: JsonValue): number | undefined {
   const details = isJsonObject(error) ? error["details"] : undefined;
   for (const detail of isJsonArray(details) ? details : []) {

@@ -1,8 +1,8 @@
-/** The images and sounds of Gemini, as our content parts. */
+/** Converts Gemini's images and audio to content parts. */
 import type { ContentPart } from "../../core/content.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 
-/** Of `{ mimeType, data }`; undefined where there are no bytes. */
+/** Returns the content part for a media type and base64 data; undefined if there are no bytes. */
 export function mediaPart(mediaType: JsonValue | undefined, data: JsonValue | undefined): ContentPart | undefined {
   if (typeof mediaType !== "string" || typeof data !== "string" || data === "") return undefined;
   if (mediaType.startsWith("image/")) return { type: "image", mediaType, data };
@@ -10,7 +10,7 @@ export function mediaPart(mediaType: JsonValue | undefined, data: JsonValue | un
   return { type: "file", uri: `data:${mediaType};base64,${data}`, mediaType };
 }
 
-/** Of `inlineData` or `fileData`. */
+/** Returns the content part for `inlineData` or `fileData`. */
 export function filePart(inline: JsonValue | undefined, file: JsonValue | undefined): ContentPart | undefined {
   if (isJsonObject(inline)) return mediaPart(inline["mimeType"], inline["data"]);
   const { fileUri: uri, mimeType: mediaType } = isJsonObject(file) ? file : {};

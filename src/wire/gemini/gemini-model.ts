@@ -1,4 +1,4 @@
-/** The features of one of Gemini's models, read from its name. */
+/** Features of Gemini models, by name. */
 
-/** From Gemini 3 on; a name without a version, as `gemini-flash-latest`, is a new model's. */
+/** Matches Gemini 3 and later; a name without a version, such as `gemini-flash-latest`, counts as new. */
 export const NEW_MODEL = /(?:^|\/)gemini-(?!(?:[a-z]+-)*[12](?!\d))/u;

@@ -19,7 +19,7 @@ import { wordsFor } from "../../core/base/wording.ts";
 /** @see https://ai.google.dev/api/generate-content#FinishReason */
 const FINISH: ReadonlyMap<string, FinishReason> = new Map([
   ...wordsFor("stop", "STOP"),
-  ...wordsFor("calls", "FUNCTION_CALL"), // not Gemini's own word, but that of some who speak for it
+  ...wordsFor("calls", "FUNCTION_CALL"), // not Gemini's own value, but that of some compatible servers
   ...wordsFor("length", "MAX_TOKENS"),
   ...wordsFor(
     "content-filter",
@@ -33,28 +33,28 @@ const FINISH: ReadonlyMap<string, FinishReason> = new Map([
   ...wordsFor("pause", "CONTINUATION"),
 ]);
 
-/** A call whose arguments come value by value. */
+/** A call whose arguments are streamed value by value. */
 interface StreamedCall {
   readonly key: number;
-  /** As Gemini called it, and of which tool that is. */
+  /** The name that Gemini called; `tool` is the tool that it belongs to. */
   readonly name: string;
   readonly tool: string;
-  /** The part it began with, and its place. */
+  /** The part with which the call began; `place` is its position in `#parts`. */
   readonly part: JsonObject;
   readonly place: number;
   readonly args: StreamedArguments;
 }
 
-/** A reply, from the chunks of a stream or all at once. Of candidates after the first, only the text is read. */
+/** Reads a reply, from the chunks of a stream or whole. Of candidates after the first, only text and probabilities are read. */
 export class GeminiReader implements StreamDecoder {
   readonly #reply: ReplyBuilder;
   readonly #maxChars: number;
   readonly #toolNames: DecodeOptions["toolNames"];
-  /** As they came, pieces of one text put together. */
+  /** The received parts; pieces of one text are merged. */
   readonly #parts: JsonObject[] = [];
   #needsNative = false;
   #calls = 0;
-  /** By the number of the candidate. */
+  /** The probabilities by candidate index. */
   readonly #probabilities = new Map<number, CandidateProbability>();
   #streamed: StreamedCall | undefined;
   #said = false;
@@ -66,10 +66,11 @@ export class GeminiReader implements StreamDecoder {
     this.#maxChars = options.maxChars ?? DEFAULT_MAX_CHARS;
   }
 
-  /** Takes the array of chunks too that a stream without `alt=sse` is. */
+  /** Also accepts an array of chunks, the format of a stream without `alt=sse`. */
   whole(body: JsonValue): ModelReply {
     for (const chunk of isJsonArray(body) ? body : [body]) this.push(chunk);
-    if (!this.#said) throw new ToolError("model_failed", "The answer of Gemini is not a reply: it has no candidates.", { retryable: true }); // as a stream that says nothing
+    // retryable, as for a stream without content
+    if (!this.#said) throw new ToolError("model_failed", "The answer of Gemini is not a reply: it has no candidates.", { retryable: true });
     this.end();
     return this.#reply.end();
   }
@@ -106,7 +107,7 @@ export class GeminiReader implements StreamDecoder {
     if (typeof finishReason === "string" && finishReason !== "FINISH_REASON_UNSPECIFIED") this.#finishAs(finishReason, finishMessage);
   }
 
-  /** A candidate after the first. */
+  /** Reads a candidate after the first. */
   #other(candidate: JsonObject): void {
     const { index, content } = candidate;
     if (typeof index !== "number" || index < 1) return;
@@ -123,7 +124,7 @@ export class GeminiReader implements StreamDecoder {
 
   #finishAs(reason: string, message: JsonValue | undefined): void {
     const known = FINISH.get(reason) ?? "other";
-    // a call of a tool that was not offered is a call like any other: it is answered that there is no such tool
+    // a call of a tool that was not offered is reported like any other; its result says that the tool does not exist
     const finish = reason === "UNEXPECTED_TOOL_CALL" && this.#calls > 0 ? "stop" : known;
     this.#finish(finish, typeof message === "string" && known !== "stop" ? `${reason}: ${message}` : reason);
   }
@@ -147,7 +148,7 @@ export class GeminiReader implements StreamDecoder {
     if (call !== undefined) this.#reply.providerCall(call);
   }
 
-  /** Text that continues is joined to the text before it; an empty one, with which streams end, must not go back. */
+  /** Stores a part. Consecutive pieces of text are merged; an empty text, with which streams end, is dropped because Gemini refuses it. */
   #remember(part: JsonObject): void {
     if (isPlainText(part) && part["text"] === "") return;
     const last = this.#parts.at(-1);
@@ -178,7 +179,9 @@ export class GeminiReader implements StreamDecoder {
     this.#streamed = { key, name: called, tool, part, place: this.#parts.push(part) - 1, args: new StreamedArguments(this.#maxChars) };
   }
 
-  /** Some who speak for Gemini send the arguments as text; what cannot be read stays as it is, and is no input. */
+  /**
+   * Ends a call with whole arguments. Some compatible servers send them as text; text that cannot be parsed stays text, which is not a valid input.
+   */
   #endWhole(args: JsonValue | undefined): void {
     const streamed = this.#streamed;
     if (streamed === undefined) return;
@@ -207,7 +210,7 @@ export class GeminiReader implements StreamDecoder {
 
   #close(): void {
     this.#over = true;
-    // the sign of a streamed call's end may be missing where the message ended well
+    // the end mark of a streamed call may be missing if the message ended well
     const { finished } = this.#reply;
     if (finished !== undefined && endedWell(finished)) this.#endStreamed(false);
     if (this.#needsNative) this.#reply.native({ format: GEMINI, blocks: this.#parts });
@@ -248,14 +251,14 @@ function usageOf(usage: JsonObject): Partial<TokenUsage> {
 }
 
 /**
- * How probable a candidate is, put together from what each chunk says.
+ * Sums the log probability of a candidate over its chunks.
  *
  * @see https://ai.google.dev/api/generate-content#LogprobsResult
  */
 class CandidateProbability {
-  /** Of the tokens reported one by one. */
+  /** The sum over the tokens that were reported individually. */
   #tokens: number | undefined;
-  /** The average over the whole candidate, times its tokens. */
+  /** The average over the whole candidate, times its number of tokens. */
   #average: number | undefined;
 
   add(candidate: JsonObject): void {
@@ -270,7 +273,7 @@ class CandidateProbability {
     }
   }
 
-  /** Over all tokens; undefined where Gemini does not tell. */
+  /** The log probability of all tokens; undefined if Gemini does not report it. */
   get sum(): number | undefined {
     return this.#tokens ?? this.#average;
   }

@@ -14,7 +14,7 @@ import { InteractionStep } from "./interaction-step.ts";
 import { INTERACTIONS } from "./interaction-steps.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
-/** Those that say how it ended; `in_progress` and `queued` do not. @see https://ai.google.dev/api/interactions-api */
+/** How an interaction ended, by its status. `in_progress` and `queued` are not an end. @see https://ai.google.dev/api/interactions-api */
 const FINISH: ReadonlyMap<string, FinishReason> = new Map([
   ["completed", "stop"],
   ["requires_action", "stop"],
@@ -27,12 +27,12 @@ const FINISH: ReadonlyMap<string, FinishReason> = new Map([
 const UNFINISHED: ReadonlySet<string> = new Set(["in_progress", "queued"]);
 const MAX_STEPS = 10_000;
 
-/** An interaction, from the events of a stream or all at once. */
+/** Reads an interaction, from the events of a stream or whole. */
 export class InteractionReader implements StreamDecoder {
   readonly #reply: ReplyBuilder;
   readonly #maxChars: number;
   readonly #toolNames: DecodeOptions["toolNames"];
-  /** By the index in the stream. */
+  /** The steps by their index in the stream. */
   readonly #steps = new Map<JsonValue, InteractionStep>();
   #chars = 0;
   #over = false;

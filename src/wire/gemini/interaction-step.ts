@@ -1,9 +1,9 @@
-/** One step of an interaction, as the events of a stream put it together. */
+/** One step of an interaction, assembled from the events of a stream. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 
 export class InteractionStep {
   readonly type: string;
-  /** Reported as whole. */
+  /** Whether the step was reported as complete. */
   stopped = false;
   #fields: JsonObject;
   readonly #content: JsonObject[];
@@ -36,7 +36,7 @@ export class InteractionStep {
     else this.#content.push({ type: "text", text });
   }
 
-  /** Of the text before them. */
+  /** Adds annotations to the last text. */
   addAnnotations(annotations: readonly JsonValue[]): void {
     const last = this.#content.at(-1);
     if (last?.["type"] !== "text") return;
@@ -56,18 +56,18 @@ export class InteractionStep {
     this.#arguments.push(text);
   }
 
-  /** Lays the fields of a delta over those that are known. */
+  /** Merges the fields of a delta into the known ones, overwriting them. */
   add(fields: JsonObject): void {
     this.#fields = { ...this.#fields, ...fields };
   }
 
-  /** The arguments: their pieces as text, or the value they came as. */
+  /** The arguments: the joined pieces as text, or the value that was sent at once. */
   get input(): JsonValue {
     const text = this.#arguments.join("");
     return text === "" ? (this.field("arguments") ?? {}) : text;
   }
 
-  /** As it is in `steps`. @param input the arguments as they were read */
+  /** Returns the step as it is in `steps`. @param input the parsed arguments */
   whole(input?: JsonObject): JsonObject {
     return {
       ...this.#fields,
@@ -77,7 +77,7 @@ export class InteractionStep {
     };
   }
 
-  /** Our words do not say all of it. */
+  /** Whether the step has more than Haft's types can express. */
   get needsNative(): boolean {
     if (this.type === "model_output") return false;
     const signature = this.field("signature");

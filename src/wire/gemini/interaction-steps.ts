@@ -30,8 +30,10 @@ export const INTERACTIONS = "gemini-interactions";
 const ID_RULE = { allowed: /^[A-Za-z0-9_-]+$/u, maxLength: 64 };
 
 /**
- * Gemini's own steps go back as they came, thoughts and their signatures included. The user speaks between two messages of the model, but
- * where the first paused, and says the system messages behind the beginning; new models refuse a request that ends with theirs.
+ * Writes a conversation as steps.
+ *
+ * Gemini's own steps are sent back unchanged, with thoughts and their signatures. A step of the user is put between two messages of the model, unless
+ * the first paused; new models refuse a request that ends with the model's message. System messages after the beginning are written as the user's.
  */
 export function toInteractionSteps(messages: readonly ModelMessage[], { asks = false }: AskOptions = {}): EncodedMessages {
   const { steps, toolNames } = conversationSteps(messages, ID_RULE);
@@ -53,9 +55,9 @@ export function toInteractionSteps(messages: readonly ModelMessage[], { asks = f
   return { messages: written, ...(system.length === 0 ? {} : { system }), toolNames };
 }
 
-/** The steps that a message ends with, unless Gemini paused in the middle of what it runs itself. */
+/** The types of steps with which a message ends, unless Gemini paused during its own provider-executed tools. */
 const ENDS: ReadonlySet<JsonValue | undefined> = new Set(["model_output", "function_call", "thought"]);
-/** The steps of the user's side. */
+/** The types of steps of the user's side. */
 const USERS: ReadonlySet<JsonValue | undefined> = new Set(["user_input", "function_result"]);
 const CONTINUE: JsonObject = { type: "user_input", content: [{ type: "text", text: CONTINUE_TEXT }] };
 
@@ -83,7 +85,7 @@ function callIdOf(block: JsonValue): string | undefined {
 }
 
 /**
- * The steps that answer calls, and a step of the user behind them with their files: an answer may hold only text and images.
+ * Returns the steps that answer calls, followed by a step of the user with their other files: an answer may have only text and images.
  *
  * @see https://ai.google.dev/api/interactions-api — FunctionResultSubcontent
  */
@@ -104,7 +106,7 @@ function resultStep({ id, name, input, result }: Pick<WireCall, "id" | "name" | 
 }
 
 /**
- * The answer to a call that was confirmed; undefined for any other.
+ * Returns the answer to a call that was confirmed; undefined for any other.
  *
  * @see https://ai.google.dev/gemini-api/docs/computer-use (2026-11)
  */
@@ -119,12 +121,12 @@ function acknowledged(name: string, input: JsonValue, result: ToolResult | undef
   return JSON.stringify(wellFormed({ ...fields, safety_acknowledgement: true }));
 }
 
-/** The media in the answer itself. */
+/** Whether a part may be in the answer itself. */
 function isShown(part: ContentPart): boolean {
   return inlineMedia(part)?.kind === "image";
 }
 
-/** The media behind the answer: documents and sounds. */
+/** Whether a part follows the answer: documents and audio. */
 function isAttached(part: ContentPart): boolean {
   return !isShown(part) && inlineMedia(part) !== undefined;
 }

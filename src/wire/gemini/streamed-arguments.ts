@@ -1,21 +1,21 @@
-/** The arguments of a call that Vertex sends value by value, each with its place. */
+/** The arguments of a call that Vertex AI streams value by value, each with its JSON path. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 
 type Step = string | number;
-/** Keys are the model's: nothing of it is an object before it is whole. */
+/** A value under construction. Keys come from the model, so objects are Maps until they are complete. */
 type Node = { readonly kind: "object"; readonly members: Map<string, Node> } | { readonly kind: "array"; readonly items: Node[] } | Leaf;
 interface Leaf {
   readonly kind: "leaf";
   value: JsonValue;
-  /** Text that more may come for. */
+  /** Whether more text may follow. */
   open: boolean;
 }
 
 const MAX_STEPS = 64;
 const MAX_PATH = 4_096;
 
-/** Takes `partialArgs` piece by piece. A piece whose place cannot be read or does not fit spoils the whole: it is never guessed at. */
+/** Assembles `partialArgs` piece by piece. A piece whose path cannot be parsed, or does not fit, invalidates the whole: nothing is guessed. */
 export class StreamedArguments {
   readonly #root: Node = { kind: "object", members: new Map() };
   readonly #raw: JsonValue[] = [];
@@ -37,9 +37,9 @@ export class StreamedArguments {
   }
 
   /**
-   * The arguments; where they could not be put together the pieces themselves, which are no object and so no input.
+   * Returns the arguments; if they could not be assembled, the array of pieces, which is not an object and so not a valid input.
    *
-   * @param isEnded false where nothing said that they end: a text that more was to come for is cut off then
+   * @param isEnded false if no end mark was received: then a text that should continue was cut off, and the arguments are invalid
    */
   input(isEnded: boolean): JsonValue {
     return this.#spoiled || (!isEnded && isOpen(this.#root)) ? this.#raw : plain(this.#root);
@@ -93,7 +93,7 @@ function childOf(node: Node, step: Step): Node | undefined {
   return node.kind === "array" && typeof step === "number" ? node.items[step] : undefined;
 }
 
-/** Items come one behind the other: a gap is not an array. */
+/** Adds a child. Array items must come in order: an index that leaves a gap is refused. */
 function adopt(node: Node, step: Step, child: Node): boolean {
   if (node.kind === "object" && typeof step === "string") {
     node.members.set(step, child);
@@ -112,10 +112,10 @@ function isOpen(node: Node): boolean {
 function plain(node: Node): JsonValue {
   if (node.kind === "leaf") return node.value;
   if (node.kind === "array") return node.items.map(plain);
-  return Object.fromEntries([...node.members].map(([key, child]) => [key, plain(child)])); // defines own properties, __proto__ too
+  return Object.fromEntries([...node.members].map(([key, child]) => [key, plain(child)])); // fromEntries defines own properties, even for __proto__
 }
 
-/** The steps of `$.a[0].b` and `$['a b']["c"]`; undefined where it is none. */
+/** Returns the steps of a path such as `$.a[0].b` or `$['a b']["c"]`; undefined if it is not a path. */
 function stepsOf(path: string): readonly Step[] | undefined {
   if (!path.startsWith("$") || path.length > MAX_PATH) return undefined;
   const steps: Step[] = [];

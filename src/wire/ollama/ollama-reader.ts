@@ -11,7 +11,7 @@ import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 
 export const FORMAT = "ollama-chat";
 
-/** One reply, once. */
+/** Reads one reply. */
 export class OllamaReader implements StreamDecoder {
   readonly #builder: ReplyBuilder;
   readonly #calls: JsonObject[] = [];
@@ -69,7 +69,7 @@ export class OllamaReader implements StreamDecoder {
     if (isJsonArray(calls)) for (const call of calls) if (isJsonObject(call)) this.#call(call);
   }
 
-  /** Calls come whole, so that each is sealed at once. */
+  /** Reads a call; each is received whole, and so sealed at once. */
   #call(call: JsonObject): void {
     const { id, function: said } = call;
     const fields = isJsonObject(said) ? said : {};
@@ -81,7 +81,7 @@ export class OllamaReader implements StreamDecoder {
     this.#builder.seal(key);
   }
 
-  /** The model's reasoning goes back with the calls it led to. */
+  /** Ends the reply. The model's reasoning is kept in the native message if the reply has calls. */
   #finish(): ModelReply {
     const thinking = this.#thinking.join("");
     if (thinking !== "" && this.#calls.length > 0) {

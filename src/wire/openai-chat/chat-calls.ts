@@ -1,4 +1,4 @@
-/** The calls of a message of Chat Completions, put together from pieces that name their call in whatever way the server has. */
+/** Assembles the calls of a Chat Completions message from pieces, which each server assigns to their call in its own way. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ReplyBuilder } from "../reply-builder.ts";
 import { JsonEnd } from "./json-end.ts";
@@ -9,16 +9,16 @@ interface ChatCall {
   id: string;
   name: string;
   readonly pieces: string[];
-  /** Arguments that came as JSON, not text. */
+  /** Arguments that were sent as JSON instead of text. */
   input: JsonValue | undefined;
-  /** Looks for the end of the arguments, and how many pieces it has seen: only when another call begins. */
+  /** Detects the end of the arguments. `seen` is the number of pieces it has processed, which is done only when another call begins. */
   readonly end: JsonEnd;
   seen: number;
   sealed: boolean;
   kept: JsonObject;
 }
 
-/** The fields of a piece, with those that servers leave out as empty text. */
+/** The fields of a piece; a missing id or name is an empty string. */
 interface Piece {
   readonly index: number | undefined;
   readonly id: string;
@@ -28,9 +28,9 @@ interface Piece {
 }
 
 /**
- * A piece belongs to the call of its index, else of its id, else to the last one. A name begins a new call where the call so far has
- * another id, another name, or whole arguments; some servers give every piece an id of its own, or repeat an empty name. A call is
- * sealed when another begins, unless its arguments are not whole: then the server sends two at once, and it waits for the end.
+ * Assigns each piece to the call of its index, else of its id, else to the last call. A name begins a new call if the call so far has another id,
+ * another name, or complete arguments; some servers give every piece its own id, or repeat an empty name. A call is sealed when another begins,
+ * unless its arguments are incomplete: then the server streams two at once, and the call stays open until the end.
  */
 export class ChatCalls {
   readonly #builder: ReplyBuilder;
@@ -45,7 +45,7 @@ export class ChatCalls {
     this.#keptFields = keptFields;
   }
 
-  /** The `tool_calls` of a delta or, whole, of a message, where each entry is a call. */
+  /** Adds the `tool_calls` of a delta or, if `whole`, of a message, in which each entry is a call. */
   add(entries: readonly JsonValue[], whole: boolean): void {
     for (const [position, entry] of entries.entries()) {
       if (!isJsonObject(entry)) continue;
@@ -60,7 +60,7 @@ export class ChatCalls {
     }
   }
 
-  /** The one call of the older `function_call`. */
+  /** Adds the single call of the older `function_call`. */
   addLegacy(functionCall: JsonObject): void {
     const piece = readPiece({ function: functionCall });
     this.#fill(this.#calls.at(-1) ?? this.#begin(piece), piece);
@@ -70,12 +70,12 @@ export class ChatCalls {
     return this.#calls.length > 0;
   }
 
-  /** Some call is one that our words do not say all of. */
+  /** Whether some call has more than Haft's types can express. */
   get hasMore(): boolean {
     return this.#calls.some(({ custom, kept }) => custom || Object.keys(kept).length > 0);
   }
 
-  /** As a message of the conversation has them. */
+  /** Returns the calls as `tool_calls` of a message of the conversation. */
   written(): readonly JsonObject[] {
     return this.#calls.map(({ id, name, custom, pieces, input, kept }) => {
       const text = input === undefined ? pieces.join("") : JSON.stringify(input);
@@ -88,7 +88,7 @@ export class ChatCalls {
     const call = this.#named(index, id, name, position);
     if (call === undefined || name === "" || call.name === "") return call;
     if (id !== "" && call.id !== "" && (id !== call.id || index !== undefined)) return id === call.id ? call : undefined;
-    // a name that is repeated without arguments begins nothing
+    // a repeated name without arguments does not begin a new call
     const isMore = input === undefined || input === null || input === "" || !isWhole(call);
     return call.name === name && isMore ? call : undefined;
   }
@@ -100,7 +100,7 @@ export class ChatCalls {
     return position > 0 && name !== "" ? undefined : this.#calls.at(-1);
   }
 
-  /** Nothing more will come for the calls so far. */
+  /** Marks all calls so far as complete. */
   sealAll(): void {
     for (const call of this.#open) call.sealed = true;
     this.#open = [];
@@ -165,7 +165,7 @@ function readPiece(entry: JsonObject): Piece {
   };
 }
 
-/** By its type, else by which of the two says anything: some servers send both, one of them empty. */
+/** Whether a piece is of a custom call: decided by its type, else by which field has content, as some servers send both, one of them empty. */
 function isCustomPiece({ type, function: plain, custom }: JsonObject): boolean {
   if (type === "custom" || type === "function") return type === "custom";
   return saysAnything(custom) && !saysAnything(plain);

@@ -3,7 +3,7 @@ import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { valueText } from "../../core/content.ts";
 import { providerError } from "../provider-error.ts";
 
-/** The error in `error`, whether it is an object with a code, or only text. */
+/** Converts the error in `error`, an object with a code or only a text. */
 export function chatError(error: JsonValue, provider = "The model's provider"): ToolError {
   const { code, type, status, message = error } = isJsonObject(error) ? error : {};
   const words = [code, type, status].flatMap((word) => (typeof word === "string" || typeof word === "number" ? [String(word)] : []));

@@ -1,4 +1,4 @@
-/** Reads replies of Chat Completions, whole and streamed, from whatever server speaks it. */
+/** Reads replies of Chat Completions, whole and streamed, from any server that implements it. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { endedWell, type ModelEvent, type ModelReply, type TokenUsage } from "../../core/model.ts";
@@ -15,10 +15,10 @@ import type { ContentPart } from "../../core/content.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 /**
- * One reply, once.
+ * Reads one reply.
  *
- * Of several choices the first is read; of the others, the text. A reply without a reason ended well if it came whole or with `[DONE]`. A refusal is text, with
- * the finish that says so.
+ * Of several choices the first is read in full; of the others, only text and log probabilities. A reply without a finish reason ended well if it was
+ * whole or ended with `[DONE]`. A refusal is text, with the finish `refusal`.
  */
 export class ChatReader implements StreamDecoder {
   readonly #variant: ChatVariant;
@@ -30,7 +30,7 @@ export class ChatReader implements StreamDecoder {
   readonly #refusal: string[] = [];
   #kept: JsonObject = {};
   #isKnown = false;
-  /** The message comes as deltas. */
+  /** Whether the message is sent as deltas. */
   #inDeltas = false;
   #done = false;
   #ended = false;
@@ -56,7 +56,7 @@ export class ChatReader implements StreamDecoder {
     this.#calls = new ChatCalls(this.#builder, variant.keptFields);
   }
 
-  /** @throws ToolError for a body that is an error, or no reply */
+  /** @throws ToolError for a body that is an error, or not a reply */
   whole(body: JsonValue): ModelReply {
     if (isJsonObject(body)) this.#chunk(body, true);
     if (!isJsonObject(body) || !isJsonArray(body["choices"]) || body["choices"].length === 0)
@@ -100,14 +100,16 @@ export class ChatReader implements StreamDecoder {
     if (reason !== undefined && this.#builder.finished === undefined) this.#seal(reason);
   }
 
-  /** Some servers stream a whole message with an empty delta, others once more behind the deltas that said it. */
+  /**
+   * Returns the delta or message to read. Some servers stream a whole message with an empty delta; others repeat the whole message after its deltas.
+   */
   #messageOf({ delta, message }: JsonObject): JsonValue | undefined {
     const says = isJsonObject(delta) && Object.entries(delta).some(([key, value]) => key !== "role" && value !== null && value !== "");
     this.#inDeltas ||= says;
     return says || this.#inDeltas ? delta : (message ?? delta);
   }
 
-  /** A choice after the first. */
+  /** Reads a choice after the first. */
   #other(choice: JsonObject): void {
     const { index, delta, message = delta } = choice;
     if (typeof index !== "number" || index < 1) return;
@@ -117,7 +119,7 @@ export class ChatReader implements StreamDecoder {
     readLogProbability(choice, (sum) => this.#builder.logProbability(index, sum));
   }
 
-  /** Every chunk says so again. */
+  /** Records id and model, which every chunk repeats. */
   #about(id: string | undefined, model: string | undefined): void {
     this.#builder.about({ id, model });
     this.#isKnown = id !== undefined && model !== undefined;
@@ -161,7 +163,7 @@ export class ChatReader implements StreamDecoder {
     return this.#builder.end();
   }
 
-  /** The message as it goes back; undefined where our words say all of it. */
+  /** Returns the message to be sent back; undefined if Haft's types can express all of it. */
   #native(): JsonObject | undefined {
     const refusal = this.#refusal.join("");
     const extra = { ...(refusal === "" ? {} : { refusal }), ...this.#kept, ...this.#reasoningFields() };
@@ -192,10 +194,10 @@ function chunks(thinking: string, text: string): readonly JsonObject[] {
   return text === "" ? [thought] : [thought, { type: "text", text }];
 }
 
-/** The usage of a chunk or body, wherever its provider puts it; undefined where there is none. */
+/** Returns the usage of a chunk or body, wherever its provider puts it; undefined if there is none. */
 function chatUsage(chunk: JsonObject): Partial<TokenUsage> | undefined {
   const { usage, x_groq: groq, choices } = chunk;
-  const [choice] = Array.isArray(choices) ? (choices as readonly JsonValue[]) : []; // isArray makes any of it
+  const [choice] = Array.isArray(choices) ? (choices as readonly JsonValue[]) : []; // Array.isArray narrows to any[]
   const found = [usage, isJsonObject(groq) ? groq["usage"] : undefined, isJsonObject(choice) ? choice["usage"] : undefined].find(
     isJsonObject,
   );
@@ -213,7 +215,7 @@ function readUsage(usage: JsonObject): Partial<TokenUsage> {
   const reasoning = count(outputDetails, "reasoning_tokens");
   return omitUndefined({
     inputTokens: input,
-    // xAI and Gemini count reasoning in the total only
+    // xAI and Gemini count reasoning tokens only in the total
     outputTokens: written === undefined ? undefined : Math.max(written, total - (input ?? total)),
     cachedInputTokens: cached,
     cacheWriteTokens: cacheWrite,
@@ -227,9 +229,9 @@ function count(value: JsonValue | undefined, key: string): number | undefined {
 }
 
 /**
- * Tells the sum over the tokens of a choice, or of a piece of one, where there are any.
+ * Calls `tell` with the summed log probability of the tokens of a choice, or of a chunk of one, if there are any.
  *
- * `logprobs: { content: [{ logprob }], refusal }`; Together's own is `logprobs: { token_logprobs: [] }`.
+ * `logprobs: { content: [{ logprob }], refusal }`; Together's form is `logprobs: { token_logprobs: [] }`.
  */
 function readLogProbability({ logprobs }: JsonObject, tell: (sum: number) => void): void {
   if (!isJsonObject(logprobs)) return;
@@ -244,7 +246,7 @@ function valueOf(token: JsonValue): number | undefined {
   return typeof value === "number" ? value : undefined;
 }
 
-/** Takes the content of a message, piece by piece. */
+/** Receives the content of a message, piece by piece. */
 interface ContentSink {
   text(text: string): void;
   reasoning(text: string): void;
@@ -265,7 +267,7 @@ function readChunk(chunk: JsonObject, sink: ContentSink): void {
   else if (typeof text === "string") sink.text(text);
 }
 
-/** Thinking is text, or chunks of text. */
+/** Returns thinking that is a text, or an array of text chunks. */
 function plainText(value: JsonValue | undefined): string {
   if (typeof value === "string") return value;
   if (!isJsonArray(value)) return "";
@@ -274,7 +276,7 @@ function plainText(value: JsonValue | undefined): string {
 
 const DATA_URL = /^data:([a-z]+\/[a-z0-9.+-]{1,64});base64,/u;
 
-/** A picture with its bytes; one that has only an address stays there. */
+/** Reads an image: with its bytes if it is a data URL, else as a file with its URL. */
 function readImage({ image_url: image }: JsonObject, sink: ContentSink): void {
   const url = isJsonObject(image) ? image["url"] : image;
   if (typeof url !== "string") return;

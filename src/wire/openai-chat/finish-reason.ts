@@ -1,4 +1,4 @@
-/** The words that Chat Completions, Ollama, Cohere and their like have for why a message ended. */
+/** The finish reasons of Chat Completions, Ollama, Cohere and similar APIs. */
 import type { FinishReason } from "../../core/model.ts";
 
 const REASONS: Readonly<Record<Exclude<FinishReason, "truncated" | "other">, string>> = {
@@ -19,10 +19,11 @@ const REASONS: Readonly<Record<Exclude<FinishReason, "truncated" | "other">, str
 };
 
 const BY_WORD: ReadonlyMap<string, FinishReason> = new Map(
-  Object.entries(REASONS).flatMap(([reason, words]) => words.split(" ").map((word) => [word, reason as FinishReason] as const)), // the keys above
+  // the keys of REASONS
+  Object.entries(REASONS).flatMap(([reason, words]) => words.split(" ").map((word) => [word, reason as FinishReason] as const)),
 );
 
-/** The meaning of a provider's word; `other` for one we do not know. Case and hyphens make no difference. */
+/** Returns the meaning of a provider's finish reason; `other` for an unknown one. Case, and hyphen or underscore, make no difference. */
 export function finishReason(word: string): FinishReason {
   return BY_WORD.get(word.toLowerCase().replaceAll("-", "_")) ?? "other";
 }

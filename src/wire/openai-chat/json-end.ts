@@ -1,11 +1,11 @@
-/** Tells when the braces of a JSON object that comes in pieces are closed, without parsing it. */
+/** Detects when the braces of a streamed JSON object are closed, without parsing it. */
 
 const MARKS = /["\\{}[\]]/gu;
 
 export class JsonEnd {
   #depth = 0;
   #inString = false;
-  /** The last piece ended behind a backslash. */
+  /** Whether the last piece ended after a backslash. */
   #escaped = false;
   #reached = false;
 

@@ -1,11 +1,11 @@
-/** A model's message as its provider made it, for the formats where that is one message with `tool_calls`. */
+/** A model's message as its provider made it, for formats in which it is one message with `tool_calls`. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { withReturnableName, type AssistantStep, type WireCall } from "../conversation-steps.ts";
 
 /**
- * The message with the calls that the conversation still has, each under the id its result goes by; undefined where it must be written in
- * our words: another provider made it, none of its calls is left, or they are not those of the conversation. Calls that the provider gave
- * no ids have none.
+ * Returns the message with the calls that the conversation still has, each with the id that its result refers to; undefined if it must be written
+ * from Haft's own fields: another provider made it, none of its calls is left, or its calls are not those of the conversation. Calls that the
+ * provider gave no ids stay without.
  */
 export function nativeMessage(step: AssistantStep, format: string): JsonObject | undefined {
   const { native, calls } = step;
@@ -32,7 +32,7 @@ function returnable(made: JsonObject, call: WireCall | undefined): JsonObject {
   return isJsonObject(said) ? { ...made, function: withReturnableName(said, call) } : made;
 }
 
-/** Empty where there is none. */
+/** Returns the id of a call; an empty string if it has none. */
 export function callId(call: JsonValue): string {
   return isJsonObject(call) && typeof call["id"] === "string" ? call["id"] : "";
 }

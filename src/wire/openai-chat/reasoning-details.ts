@@ -1,4 +1,4 @@
-/** OpenRouter's blocks of reasoning, which come in pieces and go back whole. */
+/** OpenRouter's reasoning blocks, which are streamed in pieces and sent back whole. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { addTo } from "../../core/base/add-to.ts";
 
@@ -9,7 +9,7 @@ interface Block {
   readonly pieces: Map<string, string[]>;
 }
 
-/** Pieces of one type that follow each other under one index are one block. */
+/** Merges consecutive pieces with the same type and index into one block. */
 export class ReasoningDetails {
   readonly #blocks: Block[] = [];
 

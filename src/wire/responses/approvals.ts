@@ -1,4 +1,4 @@
-/** Requests of OpenAI's Responses for approval of a call that the provider makes, and their answers. */
+/** Converts approval requests of OpenAI's Responses, for calls that the provider makes, and their answers. */
 import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { approvalInput } from "../../core/provider-approval.ts";
 import type { ToolResult } from "../../core/result.ts";
@@ -8,7 +8,7 @@ import { readArguments } from "../reply-builder.ts";
 
 export const APPROVAL_REQUEST = "mcp_approval_request";
 
-/** By this name a request is found to be of the tool that describes the server. */
+/** Returns the name, in a decoder's `toolNames`, of the tool that declares the MCP server of an approval request. */
 export function approvalName(serverLabel: string): string {
   return `${APPROVAL_REQUEST} ${serverLabel}`;
 }
@@ -17,7 +17,7 @@ export function requestedApproval({ server_label: server, name, arguments: given
   return approvalInput({ server: textOf(server) ?? "", tool: textOf(name) ?? "", arguments: shownArguments(textOf(given) ?? "") });
 }
 
-/** The text itself where a call would be shown without a part of it: the provider makes its call with all of it. */
+/** Returns the parsed arguments; the text itself if parsing would drop a part of them, because the provider makes its call with all of them. */
 function shownArguments(text: string): JsonValue {
   const value = readArguments(text);
   return copyJson(value).dropped.length === 0 ? value : text;
@@ -30,7 +30,7 @@ export function approvalResponse(id: string, result: ToolResult | undefined): Js
   return { type: "mcp_approval_response", approval_request_id: id, approve, ...(approve ? {} : { reason }) };
 }
 
-/** The steps with the ids of requests as they came: what is too long for the id of a call is none for them. */
+/** Returns the steps with the original ids of approval requests: the limit on the length of call ids does not apply to them. */
 export function withRequestIds(steps: readonly ConversationStep[]): readonly ConversationStep[] {
   const isRenamed = (step: AssistantStep, call: WireCall): boolean => call.id !== call.providerId && isRequest(step, call);
   if (!steps.some((step) => step.kind === "assistant" && step.calls.some((call) => isRenamed(step, call)))) return steps;
@@ -41,7 +41,7 @@ export function withRequestIds(steps: readonly ConversationStep[]): readonly Con
   );
 }
 
-/** True for a call that is a request of the provider. */
+/** Whether a call is an approval request of the provider. */
 export function isRequest({ native }: AssistantStep, { providerId }: WireCall): boolean {
   if (native === undefined || providerId === undefined) return false;
   return native.blocks.some((block) => isJsonObject(block) && block["type"] === APPROVAL_REQUEST && block["id"] === providerId);

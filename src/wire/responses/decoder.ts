@@ -1,4 +1,4 @@
-/** Reads a reply of OpenAI's Responses, whole or streamed: both go item by item through one place. */
+/** Reads a reply of OpenAI's Responses, whole or streamed: the same code reads each item. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { FinishReason, ModelEvent, ModelReply } from "../../core/model.ts";
@@ -26,14 +26,14 @@ import { Wording } from "./wording.ts";
 
 const MAX_ITEMS = 65_536;
 
-/** One item of the output. `key` is its place among those seen. */
+/** One item of the output. `key` is its position among the items received. */
 interface Slot {
   readonly key: number;
-  /** The item's own id, as far as it is known. */
+  /** The item's own id, once it is known. */
   id: string | undefined;
-  /** As `output_item.done` or a whole reply has it; nothing more comes for it. */
+  /** The complete item, from `output_item.done` or a whole reply; no more pieces are expected for it. */
   item: JsonObject | undefined;
-  /** The provider runs it, and it has its place among those that do. */
+  /** Whether the item is in `#providerSlots`, the provider-executed calls. */
   listed: boolean;
 }
 
@@ -43,12 +43,12 @@ export class ResponsesDecoder implements StreamDecoder {
   #slots: Slot[] = [];
   #byPlace = new Map<string | number, Slot>();
   #providerSlots: Slot[] = [];
-  /** How many of them were reported. */
+  /** Number of provider-executed calls that were reported. */
   #providerTold = 0;
   #words: Wording;
   #responseId: string | undefined;
   #refused = false;
-  /** The item itself has the status of an incomplete one. */
+  /** Whether an item has the status `incomplete`. */
   #cutOff = false;
   #over = false;
 
@@ -98,7 +98,7 @@ export class ResponsesDecoder implements StreamDecoder {
     }
   }
 
-  /** A second beginning before the end is another message in place of the first. */
+  /** A second `response.created` before the end begins another message, which replaces the first. */
   #created(id: string | undefined): void {
     if (this.#slots.length > 0 && id !== this.#responseId) {
       this.#builder.void("The provider restarted its message.");
@@ -140,7 +140,7 @@ export class ResponsesDecoder implements StreamDecoder {
     return [this.#slotOf(event).key, typeof index === "number" ? index : 0];
   }
 
-  /** A piece of a call that no `output_item.added` announced opens it. */
+  /** Returns the slot of a piece of a call; opens the call if no `output_item.added` announced it. */
   #openCall(type: string, event: JsonObject): Slot {
     const slot = this.#slotOf(event);
     if (slot.item === undefined && !this.#builder.hasCall(slot.key))
@@ -148,7 +148,10 @@ export class ResponsesDecoder implements StreamDecoder {
     return slot;
   }
 
-  /** The arguments are whole: the call is sealed, if its item has given its name and id. A text that was cut off says so only in its item. */
+  /**
+   * Sets the complete arguments, and seals the call if its item has given name and id. A custom call's text is not sealed yet: only its item says
+   * whether it was cut off.
+   */
   #inputDone(type: string, event: JsonObject, input: JsonValue | undefined): void {
     const { key, id } = this.#openCall(type, event);
     if (input !== undefined) this.#builder.setInput(key, input);
@@ -174,7 +177,7 @@ export class ResponsesDecoder implements StreamDecoder {
     });
   }
 
-  /** The last word on an item, and of a whole reply the only one. */
+  /** Reads the complete item; in a whole reply, the only event of the item. */
   #done(slot: Slot, item: JsonObject): void {
     if (slot.item !== undefined) return;
     slot.item = item;
@@ -199,7 +202,7 @@ export class ResponsesDecoder implements StreamDecoder {
     slot.listed = true;
   }
 
-  /** In the order in which they began, whichever is done first. */
+  /** Reports provider-executed calls in the order in which they began, whichever is done first. */
   #tellProviderCalls(all = false): void {
     for (; this.#providerTold < this.#providerSlots.length; this.#providerTold++) {
       const item = this.#providerSlots[this.#providerTold]?.item;
@@ -225,7 +228,7 @@ export class ResponsesDecoder implements StreamDecoder {
     }
   }
 
-  /** Adds the parts of the whole response: what was missed, how it ended, and what it cost. */
+  /** Reads the whole response: items that were missed, the finish reason, and the usage. */
   #ended(response: JsonObject): void {
     if (isJsonObject(response["error"]) || response["status"] === "failed") throw responseError(response);
     this.#catchUp(response["output"]);
@@ -260,14 +263,14 @@ export class ResponsesDecoder implements StreamDecoder {
     return { reason: status === undefined || status === "completed" ? "stop" : "other", ...detail };
   }
 
-  /** The item that an event speaks of: by its index, else by its id, else the last one. */
+  /** Returns the slot that an event is about: by its index, else by its id, else the last one. */
   #slotOf(event: JsonObject, item?: JsonObject): Slot {
     const place = placeOf(event, item);
     const known = place === undefined ? this.#slots.at(-1) : this.#byPlace.get(place);
     return known ?? this.#addSlot(place);
   }
 
-  /** A finished item whose place another takes keeps what it said. */
+  /** Returns the slot for a new item. If a finished item has the same index, it is kept, and the new one gets a slot of its own. */
   #newSlot(event: JsonObject, item: JsonObject): Slot {
     const place = placeOf(event, item);
     const known = place === undefined ? undefined : this.#byPlace.get(place);
@@ -291,7 +294,7 @@ const INCOMPLETE: ReadonlyMap<string, FinishReason> = new Map([
   ["steered", "pause"],
 ]);
 
-/** Some servers send the arguments as JSON, but take them as text only. */
+/** Some servers send arguments as JSON, but accept them only as text. */
 function withArgumentText(item: JsonObject): JsonObject {
   const { type, arguments: input = {} } = item;
   return type !== "function_call" || typeof input === "string" ? item : { ...item, arguments: JSON.stringify(input ?? {}) };

@@ -13,24 +13,23 @@ import { writtenOnce } from "../written-once.ts";
 
 export const FORMAT = "openai-responses";
 
-/** `call_id` has at most 64 characters. */
+/** `call_id` may have at most 64 characters. */
 const ID_RULE = { allowed: /^[\x21-\x7e]+$/u, maxLength: 64 };
 
 export interface InputOptions {
-  /** False where the request offers no tools: calls and results become text. @default true */
+  /** Whether the request offers tools. If false, calls and results become text. @default true */
   readonly tools?: boolean;
-  /** False where the provider keeps nothing: reasoning that it could not read is left out. @default true */
+  /** Whether the provider stores replies. If false, reasoning that it could not read is left out. @default true */
   readonly stored?: boolean;
-  /** False for a model that does not reason, which refuses the reasoning of others. @default true */
+  /** Whether the model reasons. A model that does not refuses the reasoning of other models. @default true */
   readonly reasons?: boolean;
 }
 
 /**
  * Writes a conversation as input items.
  *
- * A message that the provider made goes back as it came where it holds more than our words say. Where the provider keeps nothing,
- * reasoning that is neither encrypted nor plain is worth nothing to it and is left out. So is reasoning that led to nothing that is still
- * there, which the provider refuses.
+ * A message that the provider made is sent back unchanged if it has more than Haft's types can express. If the provider stores nothing, reasoning
+ * that is neither encrypted nor plain text is useless to it and is left out. So is reasoning whose next item is gone, which the provider refuses.
  *
  * @see https://platform.openai.com/docs/api-reference/responses/create
  */
@@ -43,7 +42,10 @@ export function toInputItems(
   return { messages: withDecisions(withRequestIds(steps), isRequest).flatMap((step) => writeStep(step, kept)), toolNames };
 }
 
-/** Whether an item of reasoning goes back; the same objects for each request, as what was written by them is known by them. */
+/**
+ * Whether an item of reasoning is sent back. The objects are the same for every request, because `writtenOnce` caches what was written by their
+ * identity.
+ */
 interface Keeping {
   readonly keeps: (reasoning: JsonObject) => boolean;
 }
@@ -82,8 +84,8 @@ function functionCall({ id, name, input }: WireCall): JsonObject {
 }
 
 /**
- * The provider's items with an answer for each call among them. A call that cannot be answered in its place, as a computer's that did not run, is a function's
- * behind them; undefined where that holds for every call.
+ * Returns the provider's items with an answer for each call. A call that cannot be answered in its own form, such as a computer call that did not
+ * run, is rewritten as a function call after them; undefined if that is true of every call.
  */
 function ownItems(step: AssistantStep, { keeps }: Keeping): readonly JsonObject[] | undefined {
   const blocks = nativeBlocks(step, FORMAT, callIdOf)?.filter(isJsonObject);
@@ -104,7 +106,7 @@ function ownItems(step: AssistantStep, { keeps }: Keeping): readonly JsonObject[
   ];
 }
 
-/** The reasoning whose next other item is still there. */
+/** Returns the items of reasoning whose next item of another type is still there. */
 function ledSomewhere(made: readonly JsonValue[], kept: ReadonlySet<JsonValue>): ReadonlySet<JsonValue> {
   const led = new Set<JsonValue>();
   let leads = false;

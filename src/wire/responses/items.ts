@@ -1,4 +1,4 @@
-/** The output items of OpenAI's Responses: which are calls of ours, which the provider has run, and what they ask for. */
+/** Classifies the output items of OpenAI's Responses: calls for Haft to run, provider-executed calls, and their inputs. */
 import { nonEmptyText, textOf } from "../read-field.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ModelCall, ProviderCall } from "../../core/model.ts";
@@ -6,10 +6,10 @@ import { PENDING_CHECKS, pendingChecks } from "../../core/safety-checks.ts";
 import { readArguments } from "../reply-builder.ts";
 import { APPROVAL_REQUEST, approvalName, requestedApproval } from "./approvals.ts";
 
-/** `call`: ours to run; `provider`: run by the provider; `words`: what it says or thinks; `other`: only to be given back. */
+/** `call`: for Haft to run; `provider`: run by the provider; `words`: text or reasoning; `other`: only sent back. */
 export type ItemRole = "call" | "provider" | "words" | "other";
 
-/** Built-in tools of ours to run, by the type of the call: the type of the tool that allows them. */
+/** Built-in tools for Haft to run: the type of their calls, with the types of the tools that declare them. */
 export const BUILT_IN_TOOLS: ReadonlyMap<string, readonly string[]> = new Map([
   ["shell_call", ["shell"]],
   ["local_shell_call", ["local_shell"]],
@@ -19,7 +19,7 @@ export const BUILT_IN_TOOLS: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 const WORDS: ReadonlySet<string> = new Set(["message", "reasoning"]);
-/** Items that are only kept and sent back. */
+/** Types of items that are only kept and sent back. */
 const KEPT: ReadonlySet<string> = new Set(["additional_tools", "compaction", "item_reference", "mcp_approval_response"]);
 const PROVIDER_ITEMS: ReadonlySet<string> = new Set(["mcp_list_tools", "program"]);
 const CALL_FIELDS = ["action", "actions", "operation", "arguments", "code", "queries"] as const;
@@ -28,7 +28,7 @@ export function itemType(item: JsonObject): string {
   return textOf(item["type"]) ?? "";
 }
 
-/** The role of an item for us. A custom call of a tool that was not offered is one that the provider has run (xAI). */
+/** Returns the role of an item. A custom call of a tool that was not offered was run by the provider (xAI). */
 export function itemRole(item: JsonObject, toolNames: ReadonlyMap<string, string> | undefined): ItemRole {
   const type = itemType(item);
   if (type === "function_call" || type === APPROVAL_REQUEST) return "call";
@@ -41,7 +41,7 @@ export function itemRole(item: JsonObject, toolNames: ReadonlyMap<string, string
   return PROVIDER_ITEMS.has(type) || type.endsWith("_call") ? "provider" : "other";
 }
 
-/** An item that is newer than this code: the provider may wait for an answer to it. */
+/** Whether an item is of an unknown, newer type: the provider may expect an answer to it. */
 export function isUnknown(item: JsonObject): boolean {
   const type = itemType(item);
   return itemRole(item, undefined) === "other" && !KEPT.has(type) && !type.endsWith("_output");
@@ -52,7 +52,10 @@ function runsAtProvider({ execution, environment }: JsonObject, type: string): b
   return isJsonObject(environment) && environment["type"] !== "local";
 }
 
-/** The name of a call as the provider knows the tool: its own, with its namespace where only that was offered, or a built-in's type. */
+/**
+ * Returns the provider's name of the called tool: its own name, joined with its namespace if only the joined name was offered; for a built-in tool,
+ * the type of the call.
+ */
 export function itemName(item: JsonObject, toolNames: ReadonlyMap<string, string> | undefined): string {
   const type = itemType(item);
   if (type === APPROVAL_REQUEST) {
@@ -66,7 +69,7 @@ export function itemName(item: JsonObject, toolNames: ReadonlyMap<string, string
   return namespace !== undefined && toolNames?.has(name) !== true && toolNames?.has(joined) === true ? joined : name;
 }
 
-/** The input of a call: arguments as text or JSON, a custom call's text, or the fields that say what a built-in is to do. */
+/** Returns the input of a call: arguments as text or JSON, a custom call's text, or the fields with the instructions for a built-in tool. */
 export function itemInput(item: JsonObject): JsonValue | undefined {
   const type = itemType(item);
   if (type === "function_call") return item["arguments"];
@@ -77,7 +80,7 @@ export function itemInput(item: JsonObject): JsonValue | undefined {
   return checks.length === 0 ? asked : { ...asked, [PENDING_CHECKS]: checks };
 }
 
-/** The parts of an item on which its answer depends; undefined where the kind of the call says them. */
+/** Returns the fields of an item that its answer depends on; undefined if the kind of the call is enough. */
 export function answeredItem(item: JsonObject): JsonObject | undefined {
   const { type = null, caller = null } = item;
   if (BUILT_IN_TOOLS.has(itemType(item))) return item;
@@ -89,7 +92,7 @@ export function callKind(item: JsonObject): NonNullable<ModelCall["kind"]> {
   return type === "custom_tool_call" ? "custom" : type === APPROVAL_REQUEST ? "approval" : "function";
 }
 
-/** Calls are known by `call_id`; what a provider runs has often only an id of its own. */
+/** Returns `call_id`, which identifies calls; else `id`, which is often the only id of provider-executed calls. */
 export function itemId({ call_id: callId, id }: JsonObject): string | undefined {
   return nonEmptyText(callId) ?? nonEmptyText(id);
 }
@@ -107,13 +110,13 @@ export function providerCallOf(item: JsonObject): ProviderCall {
   };
 }
 
-/** The image that `image_generation_call` made. */
+/** Returns the image that an `image_generation_call` made. */
 export function madeImage(item: JsonObject): { readonly mediaType: string; readonly data: string } | undefined {
   const data = itemType(item) === "image_generation_call" ? nonEmptyText(item["result"]) : undefined;
   return data === undefined ? undefined : { mediaType: `image/${nonEmptyText(item["output_format"]) ?? "png"}`, data };
 }
 
-/** True where our words do not say all of an item, so that it must go back as it came. */
+/** Whether an item has more than Haft's types can express, so that it must be sent back unchanged. */
 export function needsNative(item: JsonObject): boolean {
   const type = itemType(item);
   if (type === "message") return nonEmptyText(item["phase"]) !== undefined;
@@ -121,7 +124,7 @@ export function needsNative(item: JsonObject): boolean {
   return nonEmptyText(item["namespace"]) !== undefined || isProgram(item["caller"]);
 }
 
-/** True for the caller of a call that a program of the provider's made. */
+/** Whether a call was made by a program that the provider runs. */
 export function isProgram(caller: JsonValue | undefined): boolean {
   return isJsonObject(caller) && caller["type"] !== "direct";
 }

@@ -1,16 +1,17 @@
-/** Reasoning that another account or deployment has encrypted, which OpenAI's Responses refuse with the whole request. */
+/** Leaves out reasoning that another account or deployment encrypted: OpenAI's Responses refuse the whole request because of it. */
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { itemType } from "./items.ts";
 import { words } from "../../core/base/wording.ts";
 
 const REFUSED = /invalid_encrypted_content|encrypted content\b.{0,600}? could not be (?:verified|decrypted)/isu;
 
-/** The items that need no id of their own: calls are known by `call_id`, and a message by its place. */
+/** Types of items that need no own id: calls are identified by `call_id`, and a message by its position. */
 const WITHOUT_ID: ReadonlySet<string> = words("message function_call custom_tool_call shell_call apply_patch_call tool_search_call");
 
 /**
- * The body of a request without reasoning; undefined where the provider refused the request for another reason, and where there is none in
- * it. The items that it led to lose their ids, by which the provider would miss it: "was provided without its required 'reasoning' item".
+ * Returns the body of a request without reasoning; undefined if the provider refused the request for another reason, or if it has no reasoning. The
+ * items after the reasoning lose their ids, by which the provider would notice that it is missing: "was provided without its required 'reasoning'
+ * item".
  */
 export function withoutReasoning(body: JsonObject, refusal: string): JsonObject | undefined {
   const { input } = body;

@@ -1,4 +1,4 @@
-/** The items that answer calls in OpenAI's Responses. */
+/** Writes the items that answer calls in OpenAI's Responses. */
 import { contentParts, answerText, isErrorAnswer, isShownImage, wellFormed } from "../conversation-steps.ts";
 import type { ContentPart } from "../../core/content.ts";
 import { fileData } from "../../core/data-uri.ts";
@@ -8,7 +8,7 @@ import { pendingChecks, wasConfirmed } from "../../core/safety-checks.ts";
 import { APPROVAL_REQUEST, approvalResponse } from "./approvals.ts";
 import { isProgram, itemType } from "./items.ts";
 
-/** The answer of one call: `call` is its item where the provider made one. */
+/** The result of one call, to be answered. `call` is the call's item if the provider made one. */
 export interface AnsweredItem {
   readonly id: string;
   readonly result: ToolResult | undefined;
@@ -17,11 +17,11 @@ export interface AnsweredItem {
 
 type WriteOutput = (answer: AnsweredItem) => JsonObject | undefined;
 
-/** By the type of a call, its answer; undefined where the provider takes no such answer in that place. */
+/** The writer of the answer by the type of the call; returns undefined if the provider accepts no such answer to that call. */
 const OUTPUTS: Readonly<Record<string, WriteOutput>> = {
   function_call: ({ result }) => ({ type: "function_call_output", output: outputOf(result) }),
   custom_tool_call: ({ result }) => ({ type: "custom_tool_call_output", output: outputOf(result) }),
-  // its `id` is that of the call, by the type of openai 7.59
+  // `id` is the id of the call, according to the type in openai 7.59
   local_shell_call: ({ id, result }) => ({ type: "local_shell_call_output", id, output: answerText(result) }),
   apply_patch_call: ({ result }) => ({
     type: "apply_patch_call_output",
@@ -37,7 +37,7 @@ const OUTPUTS: Readonly<Record<string, WriteOutput>> = {
   tool_search_call: ({ result }) => ({ type: "tool_search_output", execution: "client", status: "completed", tools: foundTools(result) }),
 };
 
-/** The item that answers a call; undefined where the answer cannot be said in the place of the provider's own call. */
+/** Returns the item that answers a call; undefined if the provider's own call cannot be answered with this result. */
 export function resultItem(answer: AnsweredItem): JsonObject | undefined {
   const { id, call } = answer;
   const type = call === undefined ? "function_call" : itemType(call);
@@ -48,7 +48,7 @@ export function resultItem(answer: AnsweredItem): JsonObject | undefined {
   return { ...written, call_id: id, ...(caller !== undefined && isProgram(caller) ? { caller } : {}) };
 }
 
-/** Text, or parts where there is something to see. */
+/** Returns the text of a result, or an array of parts if it has media. */
 function outputOf(result: ToolResult | undefined): JsonValue {
   const { content = [], ...rest } = result ?? {};
   if (result === undefined || !content.some(isMedia)) return answerText(result);
@@ -56,7 +56,7 @@ function outputOf(result: ToolResult | undefined): JsonValue {
   return [...inputText(answerText({ ...result, ...rest, content: [] })), ...content.flatMap(writePart)];
 }
 
-/** The parts of a content as the user says them. */
+/** Returns the parts of a content as user input. */
 export function inputParts(content: string | readonly ContentPart[]): readonly JsonObject[] {
   return contentParts(content).flatMap(writePart);
 }
@@ -73,7 +73,7 @@ function writePart(part: ContentPart): readonly JsonObject[] {
   return inputText(partText(part));
 }
 
-/** Images and files of the types that are taken, files only where they hold their own data: others have the whole request refused. */
+/** Whether a part is an image or file of a type that is accepted, a file only with its own data: the whole request is refused for others. */
 export function isMedia(part: ContentPart): boolean {
   if (isShownImage(part)) return true;
   const mediaType = fileData(part)?.mediaType;
@@ -95,7 +95,7 @@ function shellLimit(call: JsonObject | undefined): JsonObject {
   return typeof limit === "number" ? { max_output_length: limit } : {};
 }
 
-/** The tool's output in the provider's own form, else its text. */
+/** Returns the tool's output if it is in the provider's own form, else its text. */
 function shellOutput(result: ToolResult | undefined): JsonValue {
   const output = result?.output;
   const own = isJsonObject(output) ? output["output"] : output;
@@ -112,7 +112,10 @@ function isShellChunk(value: JsonValue): boolean {
   );
 }
 
-/** The checks of the call are acknowledged: it has run, so they were allowed. Of a call that has not, an image that a hook gave it is no answer. */
+/**
+ * Returns the screenshot and acknowledges the call's safety checks, which were confirmed before it ran; undefined if the call did not run or was not
+ * confirmed, even if a hook added an image to its result.
+ */
 function computerOutput({ call = {}, result }: AnsweredItem): JsonObject | undefined {
   const image = isErrorAnswer(result) ? undefined : result?.content?.find((part) => part.type === "image" && isMedia(part));
   if (image?.type !== "image") return undefined;

@@ -1,16 +1,18 @@
-/** The text and reasoning of a model, part by part, so that a stream and a whole reply give the same text. */
+/** Assembles the text and reasoning of a model from parts, so that a stream and a whole reply give the same text. */
 import type { ReplyBuilder } from "../reply-builder.ts";
 
-/** `text` is said; `summary` and `thought` are reasoning as the provider tells it and as it is. */
+/** `text` is the answer; `summary` is the provider's summary of the reasoning, `thought` the reasoning itself. */
 export type WordKind = "text" | "summary" | "thought";
 
 const WORDS: Readonly<Record<WordKind, string>> = { text: "text", summary: "summary of reasoning", thought: "reasoning" };
 const APART = "\n\n";
 
-/** Hands text to a builder: parts of reasoning and messages apart, and of what is said twice, piece by piece and whole, only the rest. */
+/**
+ * Passes text to a builder. Separates messages and parts of reasoning, and skips what was already passed if a part is sent both in pieces and whole.
+ */
 export class Wording {
   readonly #builder: ReplyBuilder;
-  /** By part, what of it was said. */
+  /** The text passed so far, by part. */
   readonly #said = new Map<string, string>();
   /** The last part of the text and of the reasoning. */
   readonly #last = new Map<"text" | "reasoning", string>();
@@ -19,11 +21,11 @@ export class Wording {
     this.#builder = builder;
   }
 
-  /** The next piece of a part; `place` is the item and the part in it. */
+  /** Passes the next piece of a part; `place` is the item, and the part's index in it. */
   say(kind: WordKind, place: readonly [number, number], text: string): void {
     if (text === "") return;
     const channel = kind === "text" ? "text" : "reasoning";
-    // Parts of one message belong together; those of reasoning are paragraphs of their own.
+    // Parts of one message are joined; parts of reasoning are separate paragraphs.
     const group = kind === "text" ? `${place[0]}` : `${kind} ${place.join(".")}`;
     const last = this.#last.get(channel);
     const piece = last === undefined || last === group ? text : APART + text;
@@ -34,7 +36,10 @@ export class Wording {
     else this.#builder.reasoning(piece);
   }
 
-  /** The whole of a part: says what of it was not said yet. One that does not begin with what was said changes nothing: that was read already. */
+  /**
+   * Passes the rest of a part whose whole text is known. If the text does not begin with what was streamed, the streamed text is kept, with a
+   * warning.
+   */
   sayWhole(kind: WordKind, place: readonly [number, number], text: string): void {
     const said = this.#said.get(`${kind} ${place.join(".")}`) ?? "";
     if (text.startsWith(said)) this.say(kind, place, text.slice(said.length));

@@ -1,4 +1,4 @@
-/** The description of a schema, with what cannot be said elsewhere. */
+/** Builds the description of a schema, with the keywords that the provider does not take. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { countNodes } from "../../schema/schema-part.ts";
 
@@ -13,7 +13,7 @@ export class Description {
     this.#text = typeof text === "string" ? text : "";
   }
 
-  /** Says `minLength: 5`. A keyword that takes more than 300 characters is named only. */
+  /** Adds text such as `minLength: 5`. For a value of more than 300 characters, only the keyword is named. */
   add(name: string, value: JsonValue): void {
     const text = this.hasRoomFor(value) ? `${name}: ${JSON.stringify(value)}` : name;
     if (!this.#more.includes(text)) this.#more.push(text);
@@ -23,7 +23,7 @@ export class Description {
     return countNodes(value, MAX_NODES) <= MAX_NODES && JSON.stringify(value).length <= MAX_TEXT;
   }
 
-  /** `description`, or nothing where there is nothing to say. @param inner what a part of it says, for where this one says nothing */
+  /** Returns the field `description`, or no field if it is empty. @param inner the description of a part, used if this one has no text */
   field(inner: JsonValue | undefined): JsonObject {
     const text = this.#text === "" && typeof inner === "string" ? inner : this.#text;
     const more = this.#more.length === 0 ? "" : `(${this.#more.join("; ")})`;
@@ -32,7 +32,7 @@ export class Description {
   }
 }
 
-/** Constraints that every value fits. */
+/** Constraints that every value satisfies. */
 const TRIVIAL: ReadonlyMap<string, JsonValue> = new Map<string, JsonValue>([
   ["minLength", 0],
   ["minItems", 0],

@@ -1,4 +1,4 @@
-/** A schema with what holds for the same value laid together: references and `allOf` written out where they may not stay. */
+/** Merges the schemas that apply to the same value: inlines references and `allOf` where the subset does not allow them. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { isTrivial } from "./description.ts";
@@ -9,16 +9,16 @@ import { References } from "../../schema/references/references.ts";
 import { namedTypes, objectOf, schemasOf, without } from "./schema-node.ts";
 import type { SubsetRules } from "./subset-rules.ts";
 
-/** Most schemas that one may become, references written out. */
+/** Maximum number of schemas in the result, after references are inlined. */
 const MAX_NODES = 20_000;
-/** Most properties, names and values that may be laid over each other. */
+/** Maximum number of properties, names and values that may be merged. */
 const MAX_MERGED_FIELDS = 200_000;
-/** Most references and `allOf` that lead from one to the next. */
+/** Maximum length of a chain of references and `allOf`. */
 const MAX_TURNS = 128;
 
 export interface FitterOptions {
   readonly references: SubsetRules["references"];
-  /** How often a schema may be written out inside itself. */
+  /** How many levels deep a recursive schema is inlined. */
   readonly maxRecursion: number;
 }
 
@@ -29,7 +29,7 @@ interface FlatSchema {
 }
 
 export class Flattener {
-  /** A schema that refers to itself was cut off. */
+  /** Whether a recursive schema was cut off. */
   cut = false;
   readonly references: References;
   readonly #rules: SubsetRules;
@@ -45,7 +45,7 @@ export class Flattener {
     this.#losses = losses;
   }
 
-  /** Lays two schemas over each other. @throws ToolError `invalid_schema` for too much of it */
+  /** Merges two schemas. @throws ToolError `invalid_schema` if the limit of merged fields is exceeded */
   merge(one: JsonObject, other: JsonObject, place: Place): JsonObject {
     this.#mergesLeft -= 1 + countFields(one) + countFields(other);
     if (this.#mergesLeft < 0)
@@ -53,13 +53,13 @@ export class Flattener {
     return mergeSchemas(one, other, this.#losses.of(place));
   }
 
-  /** Counts one more schema. @throws ToolError `invalid_schema` for too many */
+  /** Counts one more schema. @throws ToolError `invalid_schema` if there are too many */
   spend(): void {
     if (--this.#nodesLeft < 0)
       throw new ToolError("invalid_schema", `The schema has more than ${MAX_NODES} parts once its references are written out.`);
   }
 
-  /** Without `allOf` where that may not stay, and without `$ref` where that may not or `deeply` says so. */
+  /** Returns the schema without `allOf` if the subset does not allow it, and without `$ref` if the subset does not allow it or `deeply` is true. */
   flatten(schema: JsonObject, place: Place, deeply: boolean): FlatSchema {
     let node = schema;
     let { inside } = place;
@@ -103,7 +103,7 @@ export class Flattener {
     return { node: { type: namedTypes(target)?.[0] ?? "object", description: "The same again, as deep as needed." } };
   }
 
-  /** An object without unions, as every provider wants the root. */
+  /** Returns the root as an object without unions, as every provider requires it. */
   plainRoot(root: JsonObject, place: Place): JsonObject {
     const { node } = this.flatten(root, place, true);
     const types = namedTypes(node);

@@ -1,24 +1,24 @@
-/** Several schemas that hold for the same value, as one. */
+/** Merges several schemas that apply to the same value into one. */
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { equal, namedTypes, namedValues, objectOf, schemasOf, textsOf, without } from "./schema-node.ts";
 import { words } from "../../core/base/wording.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
-/** Called with the constraints that one schema cannot express. */
+/** Called for each constraint that one schema cannot express. */
 export type OnLoss = (keyword: string, note: string) => void;
 
-/** Of two values of these the greater, or the smaller one, says both. */
+/** Of two values of these keywords, the greater (or the smaller, for `SMALLER`) implies the other. */
 const GREATER: ReadonlySet<string> = new Set(["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"]);
 const SMALLER: ReadonlySet<string> = new Set(["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"]);
-/** The first one is as good as the others: they decide nothing. */
+/** Keywords that do not constrain: the first value is kept. */
 const FIRST: ReadonlySet<string> = words("title description default examples format $comment deprecated readOnly writeOnly");
-/** Their meaning depends on their neighbours, so that they cannot be laid over those of another schema. */
+/** Keywords whose meaning depends on adjacent keywords, so that they cannot be merged with those of another schema. */
 const TIED: ReadonlySet<string> = words(
   "prefixItems additionalItems contains if then else patternProperties unevaluatedItems unevaluatedProperties",
 );
 
-/** Lays schemas without `$ref` and `allOf` over each other: a value fits the result if it fits both, except for the parts passed to `onLoss`. */
+/** Merges schemas without `$ref` and `allOf`: a value matches the result if it matches both, except for the parts passed to `onLoss`. */
 export function mergeSchemas(first: JsonObject, second: JsonObject, onLoss: OnLoss): JsonObject {
   const merged: Record<string, JsonValue> = { ...without(first, "type", "enum", "const", "properties", "required", "anyOf", "oneOf") };
   for (const [keyword, value] of Object.entries(second)) {
@@ -89,7 +89,7 @@ function mergeProperties(first: JsonObject, second: JsonObject, onLoss: OnLoss):
   };
 }
 
-/** Each part of `allOf` counts the other's properties among its additional ones. */
+/** Merges `additionalProperties`. In each part of `allOf`, properties that only the other part names count as additional. */
 function mergeAdditional(first: JsonObject, second: JsonObject, onLoss: OnLoss): JsonObject {
   const { additionalProperties: one = true } = first;
   const { additionalProperties: other = true } = second;
@@ -116,7 +116,10 @@ function mergeUnions(first: JsonObject, second: JsonObject): JsonObject {
   return unions;
 }
 
-/** One object that every member of a root union fits: providers want no union there. Says what goes together no longer. */
+/**
+ * Returns one object that the values of all members of a root union match, as providers accept no union there. The allowed combinations of properties
+ * are lost.
+ */
 export function joinRootUnion(base: JsonObject, members: readonly JsonObject[]): JsonObject {
   const [first, ...rest] = members;
   if (first === undefined) return base;

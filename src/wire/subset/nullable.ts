@@ -1,9 +1,9 @@
-/** A schema that takes null as well. */
+/** Makes a schema accept null, too. */
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { textsOf, without } from "./schema-node.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
-/** How strict subsets say that a property need not be there: it is required, and null means nothing. */
+/** Marks a property as optional in strict subsets: it is required, and null means absent. */
 export function withNull(schema: JsonObject): JsonObject {
   const { type, anyOf, enum: members, description } = schema;
   if (isJsonArray(anyOf)) {

@@ -1,8 +1,8 @@
-/** Where in a schema the walk is, and what was lost there. */
+/** A position in a schema, and the losses found there. */
 import { jsonPath, type JsonObject } from "../../core/base/json.ts";
 import type { OnLoss } from "./merge-schemas.ts";
 
-/** A part of a schema that a provider does not take. */
+/** A part of a schema that a provider does not accept. */
 export interface SchemaLoss {
   /** `$` path. */
   readonly path: string;
@@ -13,7 +13,7 @@ export type PathStep = string | number;
 
 export interface Place {
   readonly steps: readonly PathStep[];
-  /** Targets of the references that were written out on the way here, the last one first. */
+  /** The targets of the references that were inlined on the path to this place, innermost first. */
   readonly inside: readonly JsonObject[];
 }
 
@@ -21,17 +21,17 @@ export const ROOT: Place = { steps: [], inside: [] };
 
 const MAX_LOSSES = 200;
 
-/** Each loss once, at most 200. */
+/** Collects losses without duplicates, at most 200. */
 export class Losses {
   readonly all: SchemaLoss[] = [];
   readonly #told = new Set<string>();
 
-  /** Of a keyword. */
+  /** Adds a loss of a keyword. */
   lose({ steps }: Place, keyword: PathStep, note: string): void {
     this.loseAt([...steps, keyword], note);
   }
 
-  /** Of a schema. */
+  /** Adds a loss of a whole schema. */
   loseAt(steps: readonly PathStep[], note: string): void {
     if (this.all.length >= MAX_LOSSES) return;
     const path = jsonPath(steps);

@@ -1,4 +1,4 @@
-/** Walks a schema once and writes it as a provider's subset has it. */
+/** Walks a schema once and writes it in a provider's subset. */
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { Description, hasAccepted, isTrivial } from "./description.ts";
@@ -33,7 +33,7 @@ import {
 } from "./schema-node.ts";
 import type { SubsetRules } from "./subset-rules.ts";
 
-/** Two steps lead to each property. */
+/** Maximum number of path steps; each property takes two. */
 const MAX_STEPS = 256;
 
 export class SchemaFitter {
@@ -43,7 +43,7 @@ export class SchemaFitter {
   readonly #flattener: Flattener;
   readonly #definitionNames = new Map<JsonObject, string>();
   readonly #pending: JsonObject[] = [];
-  /** By definition, those it refers to. */
+  /** The definitions that each definition refers to. */
   readonly #uses = new Map<string, Set<string>>();
   #within = "";
 
@@ -57,7 +57,7 @@ export class SchemaFitter {
     return this.#losses.all;
   }
 
-  /** A schema that refers to itself was cut off. */
+  /** Whether a recursive schema was cut off. */
   get cut(): boolean {
     return this.#flattener.cut;
   }
@@ -81,7 +81,7 @@ export class SchemaFitter {
     };
   }
 
-  /** Whether a definition refers to itself, over others or at once. */
+  /** Whether a definition refers to itself, directly or through others. */
   get circular(): boolean {
     return isCircular(this.#uses);
   }
@@ -114,7 +114,7 @@ export class SchemaFitter {
     return this.#fitTypes(plain, place);
   }
 
-  /** The members of `anyOf`, and of a `oneOf` that may not stay; undefined where there are none to care for. */
+  /** Returns the members of `anyOf`, or of a `oneOf` that the subset does not allow; undefined if there are none to rewrite. */
   #unionOf(node: JsonObject, place: Place): readonly JsonValue[] | undefined {
     const { anyOf, oneOf } = node;
     if (!isJsonArray(oneOf) || this.#rules.keeps.has("oneOf")) return isJsonArray(anyOf) ? anyOf : undefined;
@@ -124,7 +124,7 @@ export class SchemaFitter {
     return isJsonArray(anyOf) ? anyOf.map((member) => ({ allOf: [member, { anyOf: oneOf }] })) : oneOf;
   }
 
-  /** A union with its constraints written into each member. */
+  /** Writes a union, with its constraints merged into each member. */
   #fitUnion(node: JsonObject, members: readonly JsonValue[], place: Place): JsonObject {
     const rest = Object.entries(node).filter(([keyword]) => keyword !== "anyOf");
     const constraints = Object.fromEntries(rest.filter(([keyword]) => CONSTRAINT_KEYWORDS.has(keyword)));
@@ -145,7 +145,7 @@ export class SchemaFitter {
     return this.#flattener.merge(this.#flattener.flatten(member, place, true).node, constraints, place);
   }
 
-  /** Writes `anyOf`, null as the provider wants it. */
+  /** Writes `anyOf`, with null in the form that the provider takes. */
   #alternatives(members: readonly (readonly [JsonValue, Place])[], about: JsonObject, place: Place): JsonObject {
     const description = new Description(about["description"]);
     const out: Record<string, JsonValue> = {};
@@ -177,7 +177,7 @@ export class SchemaFitter {
     return this.#fitKeywords({ ...node, type: more.length === 0 ? (type ?? null) : types }, place);
   }
 
-  /** A schema that says nothing of types. */
+  /** Writes a schema that does not imply any type. */
   #unnamed(node: JsonObject, place: Place): JsonObject {
     if (namedValues(node)?.length === 0) return this.#nothing(place);
     if (this.#rules.typed !== true || Object.hasOwn(node, "anyOf")) return this.#fitKeywords(node, place);
@@ -213,7 +213,7 @@ export class SchemaFitter {
     return { ...out, ...description.field(undefined) };
   }
 
-  /** `enum` and `const`. */
+  /** Writes `enum` and `const`. */
   #values(values: readonly JsonValue[], node: JsonObject, { out, description, place }: Work): void {
     const { enums, keeps } = this.#rules;
     const { const: fixed, enum: members } = node;
@@ -226,7 +226,7 @@ export class SchemaFitter {
     } else if (values.every((value) => value === null)) {
       out["type"] = "null";
     } else if (isAllOf(values, namedTypes(node))) {
-      return; // the type says it
+      return; // `type` already allows exactly these values
     } else if (values.every((value) => enums.has(kindOf(value)))) {
       out["enum"] = values;
     } else {
@@ -282,7 +282,7 @@ export class SchemaFitter {
         this.#losses.loseAt(at.steps, "The provider refuses this name: the parameter is left out.");
         continue;
       }
-      if (allowsNothing(schema)) continue; // it must not be there, and is not spoken of
+      if (allowsNothing(schema)) continue; // the property must be absent, so it is not declared
       const one = this.#fit(schema, at);
       fitted.push([name, allRequired === true && !required.includes(name) ? withNull(one) : one]);
     }
@@ -311,7 +311,7 @@ export class SchemaFitter {
     this.#losses.lose(place, "additionalProperties", "Other keys than those that are named are refused.");
   }
 
-  /** Items by their place in the array, where all must be of one schema. */
+  /** Writes a tuple for providers that support only one schema for all items. */
   #tuple(node: JsonObject, { out, description, place }: Work): void {
     if (out["items"] !== undefined) return;
     const { keyword, first, any } = tupleOf(node);
@@ -322,7 +322,7 @@ export class SchemaFitter {
     if (any !== undefined && this.#rules.keeps.has("items")) out["items"] = this.#fit(any, { ...place, steps: [...place.steps, "items"] });
   }
 
-  /** A constraint that is not allowed: written in another way, or in the description. */
+  /** Replaces a constraint that is not allowed by an equivalent one, or moves it into the description. */
   #replace(keyword: string, value: JsonValue, work: Work, node: JsonObject): void {
     const { out } = work;
     const step = keyword === "exclusiveMinimum" ? 1 : keyword === "exclusiveMaximum" ? -1 : 0;
@@ -344,7 +344,7 @@ export class SchemaFitter {
     );
   }
 
-  /** A `$ref` to a definition. */
+  /** Writes a `$ref` to a definition. */
   #fitReference(node: JsonObject, reference: string, place: Place): JsonObject {
     const target = this.#flattener.references.follow(reference);
     if (!isJsonObject(target)) {
@@ -387,7 +387,7 @@ export class SchemaFitter {
   }
 }
 
-/** A schema on its way. */
+/** A schema that is being written. */
 interface Work {
   readonly out: Record<string, JsonValue>;
   readonly description: Description;

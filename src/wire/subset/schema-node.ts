@@ -5,7 +5,7 @@ import { KEYWORD_TYPES } from "../../schema/keyword-names.ts";
 
 const TYPE_WORDS: ReadonlySet<unknown> = new Set(["object", "array", "string", "number", "integer", "boolean", "null"]);
 
-/** The types that `type` names; undefined without `type`. An integer is a number, so `integer` next to it is dropped. */
+/** Returns the types in `type`; undefined without it. `integer` next to `number` is dropped, because number includes it. */
 export function namedTypes({ type }: JsonObject): readonly string[] | undefined {
   const listed = isJsonArray(type) ? type : [type];
   const types = listed.filter((word): word is string => typeof word === "string" && TYPE_WORDS.has(word));
@@ -13,7 +13,7 @@ export function namedTypes({ type }: JsonObject): readonly string[] | undefined 
   return distinct.length === 0 ? undefined : distinct;
 }
 
-/** The values of `enum` and `const`, those that the types leave; undefined where it has neither. */
+/** Returns the values of `enum` and `const` that have an allowed type; undefined if the schema has neither keyword. */
 export function namedValues(node: JsonObject): readonly JsonValue[] | undefined {
   const { enum: members } = node;
   const fixed = Object.hasOwn(node, "const") ? node["const"] : undefined;
@@ -24,7 +24,7 @@ export function namedValues(node: JsonObject): readonly JsonValue[] | undefined 
   return types === undefined ? values : values.filter((value) => types.some((type) => isOfType(value, type)));
 }
 
-/** The types of a schema: as it names them, else those of its values, else those that its keywords speak of. */
+/** Returns the types of a schema: from `type`, else from its values, else the types that its keywords apply to. */
 export function typesOf(node: JsonObject): readonly string[] | undefined {
   const named = namedTypes(node);
   if (named !== undefined) return named;
@@ -69,7 +69,7 @@ export function without(node: JsonObject, ...keywords: readonly string[]): JsonO
   return Object.fromEntries(Object.entries(node).filter(([keyword]) => !keywords.includes(keyword)));
 }
 
-/** The schema for values of one type alone: without the constraints of others. */
+/** Returns the schema for values of one type only, without the constraints of other types. */
 export function narrowed(node: JsonObject, type: string): JsonObject {
   const family = type === "integer" ? "number" : type;
   const kept = Object.entries(node).filter(([keyword]) => {
@@ -82,7 +82,7 @@ export function narrowed(node: JsonObject, type: string): JsonObject {
 
 const MAX_MEMBERS = 100;
 
-/** True where no value can fit two of these schemas: their types, values, or the values of a property they all require exclude each other. */
+/** Whether no value can match two of these schemas, because their types, their values, or the values of a property that both require are disjoint. */
 export function excludeEachOther(members: readonly JsonObject[]): boolean {
   if (members.length > MAX_MEMBERS) return false;
   return members.every((one, index) => members.slice(index + 1).every((other) => exclude(one, other)));
@@ -100,7 +100,7 @@ function exclude(one: JsonObject, other: JsonObject): boolean {
   );
 }
 
-/** The types that the schema itself names, not those that its keywords suggest. */
+/** Returns the types from `type` or from the values, without those that keywords suggest. */
 function surelyTypes(node: JsonObject): readonly string[] | undefined {
   const values = namedValues(node);
   return namedTypes(node) ?? (values === undefined || values.length === 0 ? undefined : typesOfValues(values));
@@ -122,15 +122,15 @@ function differ(values: readonly JsonValue[] | undefined, others: readonly JsonV
 }
 
 interface Tuple {
-  /** Which says the order. */
+  /** The keyword that has the schemas by position. */
   readonly keyword: "items" | "prefixItems";
-  /** Of the items by their place. */
+  /** The schemas by position. */
   readonly first: readonly JsonValue[];
-  /** Fits every item at any place; undefined where anything does. */
+  /** A schema that accepts every item at any position; undefined if any value is accepted. */
   readonly any: JsonValue | undefined;
 }
 
-/** Items by their place, and those behind them, in the words of any draft. */
+/** Returns the schemas by position and for the remaining items, from the keywords of any draft. */
 export function tupleOf({ items, prefixItems, additionalItems }: JsonObject): Tuple {
   const keyword = isJsonArray(items) ? "items" : "prefixItems";
   const first = schemasOf(isJsonArray(items) ? items : prefixItems);
@@ -143,7 +143,7 @@ function distinct(schemas: readonly JsonValue[]): readonly JsonValue[] {
   return [...new Map(schemas.map((schema) => [canonicalJson(schema), schema])).values()];
 }
 
-/** `false`, and the `{ not: {} }` that libraries write for it. */
+/** Whether a schema is `false`, or the `{ not: {} }` that libraries write for it. */
 export function allowsNothing(schema: JsonValue | undefined): boolean {
   if (!isJsonObject(schema)) return schema === false;
   const { not } = schema;
@@ -154,7 +154,7 @@ export function isOnlyNull(member: JsonValue): boolean {
   return isJsonObject(member) && typesOf(member)?.join() === "null";
 }
 
-/** True where the values are all that the type has: true and false. */
+/** Whether the values are all values of the type, as true and false are of boolean. */
 export function isAllOf(values: readonly JsonValue[], types: readonly string[] | undefined): boolean {
   return (
     types?.join() === "boolean" &&
@@ -167,7 +167,7 @@ export function mapValues(object: JsonObject, change: (value: JsonValue, key: st
   return Object.fromEntries(Object.entries(object).map(([key, value]) => [key, change(value, key)]));
 }
 
-/** Of two bounds of the same kind the one that says both. */
+/** Returns the stricter of two bounds of the same keyword. */
 export function stricter(keyword: string, value: JsonValue, known: JsonValue | undefined): JsonValue {
   if (typeof value !== "number" || typeof known !== "number") return value;
   if (keyword === "minimum") return Math.max(value, known);

@@ -1,11 +1,11 @@
-/** The parts of JSON Schema that each provider takes, as data: one walker does what these say. */
+/** The parts of JSON Schema that each provider accepts, as data for one walker. */
 import { words } from "../../core/base/wording.ts";
 import { type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { KNOWN_KEYWORDS } from "../../schema/keyword-names.ts";
 
 /**
- * The schemas that a provider takes. `json-schema` is all of JSON Schema with a plain object at the root; `…-strict` are those that a
- * model can be held to.
+ * The schemas that a provider accepts. `json-schema` is all of JSON Schema with a plain object at the root; the provider can enforce those of a
+ * `…-strict` subset.
  */
 export type SchemaSubset =
   | "json-schema"
@@ -19,33 +19,33 @@ export type SchemaSubset =
   | "deepseek-strict";
 
 export interface SubsetRules {
-  /** Allowed keywords, at the root too unless `rootKeeps` says otherwise. */
+  /** Allowed keywords; also at the root, unless `rootKeeps` is set. */
   readonly keeps: ReadonlySet<string>;
   readonly rootKeeps?: ReadonlySet<string>;
-  /** Keep what we do not know as well. */
+  /** Whether unknown keywords are kept, too. */
   readonly keepsUnknown?: boolean;
-  /** By allowed keyword, which values it may have. */
+  /** The values that an allowed keyword may have, by keyword. */
   readonly accepts?: Readonly<Record<string, (value: JsonValue) => boolean>>;
-  /** `keep`: `$ref` to `$defs`; `acyclic`: the same, but not in circles; `inline`: none. */
+  /** `keep`: `$ref` to `$defs`; `acyclic`: the same, but not recursive; `inline`: none. */
   readonly references: "keep" | "acyclic" | "inline";
-  /** A `$ref` is alone; keywords next to it are put around it. */
+  /** Whether a `$ref` may have no other keywords next to it; they are put around it instead. */
   readonly bareReferences?: boolean;
-  /** `list`: several may be in one `type`; `single`: they become `anyOf`; `nullable`: null becomes `nullable`. */
+  /** `list`: `type` may have several types; `single`: they become `anyOf`; `nullable`: one type, and null becomes `nullable`. */
   readonly types: "list" | "single" | "nullable";
-  /** Every schema has a type, and every array says what it holds. */
+  /** Whether every schema must have a type, and every array `items`. */
   readonly typed?: boolean;
-  /** An `anyOf` has no constraints next to it: they go into its members. */
+  /** Whether an `anyOf` may have no constraints next to it; they are merged into its members. */
   readonly unionsAlone?: boolean;
-  /** Every object refuses other keys than it names. */
+  /** Whether every object must refuse unnamed properties. */
   readonly closed?: boolean;
-  /** Every property is required: one that need not be there may be null instead. */
+  /** Whether every property must be required; an optional one may be null instead. */
   readonly allRequired?: boolean;
-  /** Kinds of values that are allowed in `enum`. */
+  /** The types of values that are allowed in `enum`. */
   readonly enums: ReadonlySet<string>;
-  /** Only properties that are named may be required. */
+  /** Whether only named properties may be required. */
   readonly requiredAreNamed?: boolean;
   readonly propertyNames?: RegExp;
-  /** `minItems` and its like are 64-bit numbers, which this provider's JSON has as text. */
+  /** Whether `minItems` and similar keywords are 64-bit numbers, which this provider's JSON has as strings. */
   readonly countsAsText?: boolean;
   readonly maxNesting?: number;
   readonly maxProperties?: number;
@@ -57,14 +57,14 @@ const ANY_KIND = words("string number boolean null array object");
 const REFERENCES = ["$ref", "$defs"] as const;
 
 /**
- * Every engine of patterns that providers use refuses to look around or back. One such pattern makes OpenAI and those that build a grammar of all
- * tools refuse the whole request, also where no tool is strict.
+ * Whether a pattern has no lookaround and no backreference: the regular expression engines of all providers refuse those. OpenAI, and servers that
+ * build a grammar of all tools, refuse the whole request because of one such pattern, even if no tool is strict.
  */
 function isPlainPattern(pattern: JsonValue): boolean {
   return typeof pattern === "string" && isPlainText(pattern);
 }
 
-/** Whether a pattern, or the JSON of a schema, has nothing that looks around or back. */
+/** Whether a pattern, or the JSON of a schema, has no lookaround and no backreference. */
 export function isPlainText(text: string): boolean {
   return !/\(\?<?[=!]|\\[1-9k]/u.test(text);
 }
@@ -73,7 +73,7 @@ function havePlainNames(schemas: JsonValue): boolean {
   return !isJsonObject(schemas) || Object.keys(schemas).every(isPlainText);
 }
 
-/** Of a condition, which would turn about without its pattern. */
+/** Whether a condition has only plain patterns: dropping a pattern inside it could reverse its meaning. */
 function isPlainSchema(schema: JsonValue): boolean {
   return isPlainText(JSON.stringify(schema));
 }
@@ -168,7 +168,7 @@ export const SUBSET_RULES: Readonly<Record<SchemaSubset, SubsetRules>> = {
     propertyNames: /^[A-Za-z_][A-Za-z0-9_]{0,63}$/u,
     countsAsText: true,
   },
-  /** Ollama's server reads these and ignores the rest. */
+  /** Ollama's server reads only these keywords. */
   ollama: {
     keeps: words("type description enum properties required items anyOf"),
     rootKeeps: words("type properties required items"),
@@ -184,7 +184,7 @@ export const SUBSET_RULES: Readonly<Record<SchemaSubset, SubsetRules>> = {
     types: "list",
     enums: ANY_KIND,
   },
-  /** Of replies. @see https://docs.cohere.com/docs/structured-outputs */
+  /** For replies. @see https://docs.cohere.com/docs/structured-outputs */
   cohere: {
     keeps: new Set([
       ...words("type title description enum const properties required additionalProperties items anyOf format pattern"),

@@ -1,4 +1,4 @@
-/** How the formats write calls and answers. */
+/** How the formats write calls and results. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { spacedJson } from "../spaced-json.ts";
 import { delimitersOf, type Delimiters } from "./delimited-grammar.ts";
@@ -22,13 +22,13 @@ export const FALLBACK_WRITING: TextWriting = {
 
 export type Around = readonly [before: string, between: string, after: string];
 
-/** `{"name": …, "arguments": …}`, under whatever the arguments are called. */
+/** Writes `{"name": …, "arguments": …}`, with the format's own keys. */
 export function jsonWriting(around: Around, rest: Partial<TextWriting> & { readonly keys?: readonly [string, string] } = {}): TextWriting {
   const { keys: [nameKey, inputKey] = ["name", "arguments"], ...more } = rest;
   return { call: ({ name, input }) => spacedJson({ [nameKey]: name, [inputKey]: input }), around, ...more };
 }
 
-/** Name and JSON, each after a text of its own. */
+/** Writes name and JSON, each after its own mark. */
 export function namedWriting([open, between, close]: Around, rest: Partial<TextWriting> = {}): TextWriting {
   return { call: ({ name, input }) => open + name + between + spacedJson(input) + close, ...rest };
 }
@@ -43,7 +43,7 @@ export interface ParameterTags {
   readonly argument: readonly [string, string];
   /** Values are between their tags as they are: no line ends around them, nothing marked as data. */
   readonly exact?: boolean;
-  /** The tag says whether the value is a text, and the line ends of a text are part of it: `string="true"`. @default false */
+  /** Whether the tag says if the value is a string (`string="true"`), and line ends at the edges of a string belong to it. @default false */
   readonly typed?: boolean;
   /** Marks that tags cannot hold: a call with one of them in a name or a value is written as JSON. */
   readonly unfit?: MarkerSet;
@@ -53,7 +53,7 @@ export interface ParameterTags {
   readonly json?: (call: WrittenCall) => string;
 }
 
-/** An argument a tag; `%` is replaced by the name. */
+/** Writes one tag per argument; `%` is replaced by its name. */
 export function parameterWriting(tags: ParameterTags, rest: Partial<TextWriting>): TextWriting {
   const { exact = false, typed = false, unfit = NO_MARKS, fits = fitsTag } = tags;
   const fill = (template: string, name: string): string => template.split("%").join(name);
@@ -97,7 +97,7 @@ function holds(text: string, marks: MarkerSet): boolean {
   return false;
 }
 
-/** Whether a value holds what would end it. */
+/** Whether a value contains a mark that would end it. */
 function isMarked(text: string, marks: readonly string[]): boolean {
   return text.trimStart().startsWith("<![CDATA[") || marks.some((mark) => text.includes(mark));
 }
@@ -141,7 +141,7 @@ export function gemmaWriting([open, close]: readonly [string, string], quote: st
 
 const BARE_NAME = /^[\p{L}_$][\p{L}\p{M}\p{N}_$.-]*$/u;
 
-/** Arguments in tags of their names, which nest, and a token before each tag; as JSON where tags cannot hold them. */
+/** Writes arguments in nested tags named after them, with a token before each tag. */
 export function nestedWriting(token: string): TextWriting {
   const tag = (name: string, inside: string): string => `${token}<${name}>${inside}${token}</${name}>`;
   const write = (value: JsonValue): string => {
@@ -183,7 +183,7 @@ function k3Argument([key, value]: readonly [string, JsonValue]): string {
   return `<|open|>argument key="${name}" type="${jsonType(value)}"<|sep|>${plain(value)}<|close|>argument<|sep|>`;
 }
 
-/** A type in each argument's tag, and the number of each call in its own; as JSON where a tag cannot hold a name or a value. */
+/** Writes a type in each argument's tag, and each call's number in its tag. */
 export const KIMI_K3_WRITING: TextWriting = {
   call: ({ name, input }, index) => {
     const values = members(input);
@@ -220,7 +220,7 @@ const ATTRIBUTE_MARKS: ReadonlyMap<string, string> = new Map([
   ["\n", "&#10;"],
 ]);
 
-/** Arguments on lines of their own, with the body of the call behind them, or as attributes. */
+/** Writes arguments on separate lines, or as attributes; an argument with several lines is the body. */
 export function delimitedWriting(delimiters: Delimiters): TextWriting {
   return { call: (call) => (delimiters.arguments === "lines" ? writeLines(call, delimiters) : writeAttributes(call, delimiters)) };
 }
@@ -241,7 +241,8 @@ function writeLines({ name, input }: WrittenCall, delimiters: Delimiters): strin
       if (fits && !`${key}${separator}${line}`.includes(close)) return `${prefix}${key}${separator}${line}`;
       return `${prefix}${jsonWithout(key, close)}${separator}${jsonWithout(value, close)}`;
     });
-  const apart = text.trim() === "" || /^\r?\n/u.test(text) || text.trimStart().startsWith(prefix.trimStart()) ? [prefix] : []; // else its first line would be read as something else
+  // an empty argument line before the body, whose first line would otherwise be dropped or read as an argument
+  const apart = text.trim() === "" || /^\r?\n/u.test(text) || text.trimStart().startsWith(prefix.trimStart()) ? [prefix] : [];
   return [open, ...lines, ...(body === undefined ? [] : [...apart, text]), close].join("\n");
 }
 

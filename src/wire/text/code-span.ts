@@ -1,4 +1,4 @@
-/** Whether a place in a text that comes in pieces is quoted: in a code block, inline code, a block quote, or right behind a quotation mark. */
+/** Tracks whether a position in a streamed text is quoted: in a code block, inline code, a block quote, or directly after a quotation mark. */
 const NEWLINE = "\n";
 const TICK = "`";
 const TILDE = "~";
@@ -6,16 +6,16 @@ const CODE_INDENT = 4;
 const QUOTATION_MARKS: ReadonlySet<string> = new Set(['"', "'", "“", "‘", "«", "「"]);
 
 export class CodeSpan {
-  /** The marks that opened the fence we are in. */
+  /** The marks that opened the current fence; empty outside one. */
   #fence = "";
-  /** Backticks that opened the inline code we are in. */
+  /** Number of backticks that opened the current inline code; 0 outside one. */
   #inline = 0;
-  /** Backticks or tildes we have just read. */
+  /** The backticks or tildes directly before this position. */
   #run = "";
   #runBeganLine = false;
   #lineIsBlank = true;
   #indent = 0;
-  /** The lines before this one allow it to be code by its indent alone: a blank one behind text, or such code. */
+  /** Whether the lines before this one allow it to be indented code: it follows a blank line after text, or other indented code. */
   #mayBeCode = false;
   #saidAnything = false;
   #blockQuote = false;
@@ -38,7 +38,7 @@ export class CodeSpan {
     }
   }
 
-  /** Nothing but white space is before this place on its line. */
+  /** Whether only white space precedes this position on its line. */
   get beginsLine(): boolean {
     return this.#lineIsBlank && this.#run === "";
   }
@@ -80,5 +80,5 @@ export class CodeSpan {
   }
 }
 
-/** Longer ones are as long as this. */
+/** Maximum length of a run that is remembered; longer ones count as this long. */
 const MAX_RUN = 256;

@@ -1,4 +1,4 @@
-/** Reads a message by a grammar: the one reader under all text formats. */
+/** Reads a message by a grammar: the reader that all text formats share. */
 import { ToolError } from "../../core/error.ts";
 import { endedWell, type ModelEvent, type ModelTool } from "../../core/model.ts";
 import { isJsonObject } from "../../core/base/json.ts";
@@ -28,29 +28,29 @@ class TextReader implements TextDecoding, ReadPlace {
   readonly #roles: Roles;
   readonly #keepThinking: boolean;
   readonly #tools: ToolNames;
-  /** Filled at the first call. */
+  /** Set at the first call. */
   readonly #toolNames = new Map<string, string>();
   readonly #builder: ReplyBuilder;
   readonly #warnings: string[] = [];
   readonly #code = new CodeSpan();
   readonly #run: Reading<void>;
-  /** Kinds of thinking that no mark closes any more, in a tail that is read to find its calls; undefined in a message. */
+  /** The kinds of thinking that are never closed again in a tail that is read to find its calls; undefined when a message is read. */
   #neverClosed: Set<ThinkingEnd> | undefined;
-  /** How many characters there are from the mark at which the tail begins: the first one behind all words. */
+  /** Number of characters from the mark at which the tail begins to the end; this mark is the first one after all words. */
   #tail = 0;
-  /** There were words, or thinking, since the mark at which the tail begins. */
+  /** Whether there were words, or thinking, since the mark at which the tail begins. */
   #wordsSinceTail = false;
   #charsLeft: number;
   #calls = 0;
   #thought = false;
-  /** A mark was text, as no call followed it: the mark that ends the call is text as well. */
+  /** Whether a mark was read as text because no call followed it: then the mark that ends the call is text as well. */
   #failed = false;
   #unknownTools: "text" | "call" = "call";
-  /** Read as the beginning of a call, before what the input keeps. */
+  /** The text read as the beginning of a call, before the text that the input keeps. */
   #held = "";
-  /** Marks that are nothing if a call follows, with the white space behind them. */
+  /** Marks that are dropped if a call follows, with the white space after them. */
   #pending = "";
-  /** White space that is left out if a call or nothing follows. */
+  /** White space that is dropped if a call, or the end, follows. */
   #space = "";
   /** The text since the last event. */
   #said: string[] = [];
@@ -145,7 +145,7 @@ class TextReader implements TextDecoding, ReadPlace {
     return true;
   }
 
-  /** Arguments that are no strict JSON: the object where only one can be meant; else the text, for the runtime to mend or refuse. */
+  /** Sets arguments that are not strict JSON: the parsed object if it is unambiguous; else the text, for the runtime to repair or refuse. */
   #argumentText(key: number, name: string, text: string): void {
     const sure = readSureJson(text);
     if (sure !== undefined && isJsonObject(sure.value)) {
@@ -167,7 +167,7 @@ class TextReader implements TextDecoding, ReadPlace {
     this.input.mark();
   }
 
-  /** How many characters at the end of a text, which begins with a mark, are calls and nothing else. */
+  /** Returns how many characters at the end of a text, which begins with a mark, are only calls. */
   static callsAtEnd(text: string, grammar: TextGrammar, options: DecodeTextOptions): number {
     const reader = new TextReader(grammar, { ...options, thinking: "split", maxChars: Number.POSITIVE_INFINITY });
     reader.#neverClosed = new Set();
@@ -215,7 +215,7 @@ class TextReader implements TextDecoding, ReadPlace {
     return this.#reached ? this.#pending.slice(this.#pending.trimEnd().length) : this.#pending;
   }
 
-  /** Makes one event of what was said. */
+  /** Emits the collected text as one event. */
   #tell(): void {
     if (this.#said.length === 0) return;
     this.#builder.text(this.#said.join(""));
@@ -245,7 +245,7 @@ class TextReader implements TextDecoding, ReadPlace {
     if (role.kind === "call") {
       const counts = this.#counts(role.call);
       if (counts && (yield* this.input.goesOn(role.call.behind ?? []))) return yield* this.#call(mark, role.call);
-      if (counts) this.#failed = true; // as where a call was begun
+      if (counts) this.#failed = true; // as if a call had begun
       this.say(mark);
     } else if (role.kind === "thinking") {
       if (this.#code.quoted) this.say(mark);
@@ -263,7 +263,7 @@ class TextReader implements TextDecoding, ReadPlace {
     } else if (role.kind === "thinking-close" && (this.#keepThinking || this.#code.quoted)) this.say(mark);
   }
 
-  /** The message has a call or thinking: what looks like a mark of the format is one, and nothing that people should read. */
+  /** Whether the message has a call or thinking: then a mark of the format is a mark, and not text for people. */
   get #reached(): boolean {
     return this.#calls > 0 || this.#thought;
   }
@@ -288,7 +288,7 @@ class TextReader implements TextDecoding, ReadPlace {
     this.#held = "";
   }
 
-  /** Thinking that the prompt opened; some models open it once more. */
+  /** Reads thinking that the prompt opened; some models repeat the opening mark. */
   *#begun(): Reading<void> {
     yield* this.input.space();
     for (const [open] of this.#roles.thinking) if (yield* this.input.take(open)) break;
@@ -296,7 +296,7 @@ class TextReader implements TextDecoding, ReadPlace {
     yield* this.#think(this.#roles.begun, "");
   }
 
-  /** Thinking streams; white space around it does not belong to it. Thinking that is kept as text is kept as it is. */
+  /** Reads thinking piece by piece. White space around it is dropped, unless thinking is kept as text. */
   *#think(end: ThinkingEnd, open: string): Reading<void> {
     const tell = this.#keepThinking ? (text: string): void => this.#say(text) : this.#thinker();
     if (this.#keepThinking) this.#say(open);
@@ -310,7 +310,7 @@ class TextReader implements TextDecoding, ReadPlace {
     else this.#afterThinking();
   }
 
-  /** Takes pieces of thinking and leaves out the white space around the whole. */
+  /** Returns a function that reports pieces of thinking, without the white space around the whole. */
   #thinker(): (text: string) => void {
     let begun = false;
     let space = "";
@@ -333,8 +333,8 @@ class TextReader implements TextDecoding, ReadPlace {
   }
 
   /**
-   * At a mark that ends thinking without closing it. Where it is closed all the same, or words follow the calls, the text between is
-   * thinking, calls included.
+   * Handles a mark that ends thinking without closing it. If thinking is closed later after all, or words follow the calls, the text up to there is
+   * thinking, including the calls.
    */
   *#endThinking(end: ThinkingEnd, mark: string, tell: (text: string) => void): Reading<void> {
     if (this.#neverClosed?.has(end) !== true) {
@@ -363,7 +363,7 @@ class TextReader implements TextDecoding, ReadPlace {
     }
   }
 
-  /** In a tail, which is read once, calls behind thinking end it like the mark of the first of them. */
+  /** Returns how many characters at the end of the text are calls. In a tail, which is read only once, the first call after thinking ends it. */
   #callsIn(rest: string): number {
     return this.#neverClosed === undefined ? TextReader.callsAtEnd(rest, this.#grammar, this.#options) : rest.length;
   }

@@ -1,4 +1,4 @@
-/** Calls between delimiters of one's choice that bear the tool's name: `[/read]…[read/]`, `<read path="x"/>`, and any like them. */
+/** Reads calls between custom delimiters that have the tool's name in them: `[/read]…[read/]`, `<read path="x"/>`, and similar ones. */
 import { splitName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
@@ -8,21 +8,24 @@ import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
 import { allowsType, argumentNames, propertySchema, readStrict } from "./typed-value.ts";
 
-/** The marks between which a model writes its calls as JSON. */
+/** The delimiters between which a model writes its calls. */
 export interface Delimiters {
-  /** Before a name. */
+  /** Text before a name. */
   readonly start: string;
-  /** Behind it. */
+  /** Text after a name. */
   readonly end: string;
-  /** The meaning of the slash next to a name: `opens`: `[/name]…[name/]`; `closes`: `<name>…</name>`. */
+  /** The meaning of the slash next to a name. `opens`: `[/name]…[name/]`; `closes`: `<name>…</name>`. */
   readonly slash: "opens" | "closes";
-  /** `lines`: one argument a line below the opening, before the body; `attributes`: `key="value"` in the opening, which is read with `lines` as well. */
+  /**
+   * `lines`: one argument per line after the opening, before the body; `attributes`: `key="value"` in the opening, which is also accepted with
+   * `lines`.
+   */
   readonly arguments: "lines" | "attributes";
-  /** Before the key of an argument line. @default "@@" */
+  /** Text before the key of an argument line. @default "@@" */
   readonly prefix?: string;
-  /** Between key and value of an argument line. @default "=" */
+  /** Text between key and value of an argument line. @default "=" */
   readonly separator?: string;
-  /** By tool, the argument that the body is. @default `content`, the one required argument that is left, or the only one that can be text */
+  /** The argument that the body is, by tool. @default `content`, the one required argument that is missing, or the only one that can be a string */
   readonly bodyArguments?: Readonly<Record<string, string>>;
 }
 
@@ -40,7 +43,7 @@ const DELIMITERS: OptionNames<Delimiters> = {
 };
 const CHOICES: Readonly<Record<string, readonly unknown[]>> = { slash: ["opens", "closes"], arguments: ["lines", "attributes"] };
 
-/** @throws ToolError `invalid_argument`, for what plain JavaScript may pass */
+/** Checks delimiters that untyped JavaScript may pass. @throws ToolError `invalid_argument` */
 export function checkDelimiters(format: string, delimiters: Delimiters): void {
   checkKnownKeys(delimiters, DELIMITERS, `The text format ${JSON.stringify(format)}`);
   const { start, end, prefix = "@@", separator = "=" } = delimiters;
@@ -56,14 +59,14 @@ function wrongDelimiter(format: string, key: string, rule: string): ToolError {
   });
 }
 
-/** How one tool's call begins and ends. */
+/** Returns how a tool's call begins and ends. */
 export function delimitersOf(name: string, { start, end, slash }: Delimiters): { readonly open: string; readonly close: string } {
   return slash === "opens"
     ? { open: `${start}/${name}${end}`, close: `${start}${name}/${end}` }
     : { open: `${start}${name}${end}`, close: `${start}/${name}${end}` };
 }
 
-/** Names that no tool has, calls without an end and marks in code or quotation marks stay text. Calls do not nest. */
+/** Unknown tool names, calls without an end, and marks in code or quotation marks are text. Calls do not nest. */
 export function delimitedGrammar(delimiters: Delimiters): TextGrammar {
   const { start, slash } = delimiters;
   return {
@@ -95,7 +98,7 @@ function delimitedCall(delimiters: Delimiters): CallReader {
   };
 }
 
-/** False for what is no opening; `whole` for one that closes itself. */
+/** Returns false if this is not an opening; `whole` if it is self-closing. */
 function* readAttributes(place: ReadPlace, values: TextArguments, { end, ...delimiters }: Delimiters): Reading<boolean | "whole"> {
   const { input } = place;
   for (;;) {
@@ -138,7 +141,7 @@ interface Inside {
   readonly close: string;
 }
 
-/** Argument lines and the body behind them; undefined where the end is missing. */
+/** Reads argument lines and returns the body after them; undefined if the end is missing. */
 function* readInside(place: ReadPlace, values: TextArguments, { delimiters, close }: Inside): Reading<string | undefined> {
   const head: Head | undefined = delimiters.arguments === "lines" ? yield* readLines(place, values, { delimiters, close }) : NO_LINES;
   if (head === undefined || head.end === "call") return head?.space;
@@ -153,15 +156,15 @@ const FIRST_LINE_END = /^\r?\n/u;
 const LAST_LINE_END = /\r?\n$/u;
 
 interface Head {
-  /** The end of the argument lines: the end of the call, a line of the prefix alone, or the body. */
+  /** The end of the argument lines: the end of the call, a line with only the prefix, or the body. */
   readonly end: "call" | "mark" | "body";
-  /** The part of the body that was read. */
+  /** The part of the body that was already read. */
   readonly space: string;
 }
 
 const NO_LINES: Head = { end: "body", space: "" };
 
-/** Argument lines, indented or not, with blank lines between; undefined where the last one has no end. */
+/** Reads argument lines, indented or not, with blank lines between; undefined if the last one does not end. */
 function* readLines({ input }: ReadPlace, values: TextArguments, { delimiters, close }: Inside): Reading<Head | undefined> {
   const { prefix = "@@", separator = "=" } = delimiters;
   const lineEnds = new MarkerSet(["\n", close]);
@@ -182,7 +185,7 @@ function* readLines({ input }: ReadPlace, values: TextArguments, { delimiters, c
     const key = (at < 0 ? text : text.slice(0, at)).trim();
     const isName = !/\s/u.test(key) || names.includes(key) || (names.length === 0 && at >= 0);
     if (!isName)
-      // a diff begins with `@@ -1,3 +1,4 @@`
+      // a diff, which begins with `@@ -1,3 +1,4 @@`, is the body
       return { end: marker === close ? "call" : "body", space: before + start + text + (marker === close ? "" : marker) };
     if (key !== "" || at >= 0) values.set(key, at < 0 ? "" : text.slice(at + separator.length).trim());
     values.isCutShort = marker === close;
@@ -215,7 +218,7 @@ interface Body {
   readonly delimiters: Delimiters;
 }
 
-/** A body that belongs to no argument, or to one that is there already, is kept under a name of its own, with a warning. */
+/** Sets the argument that the body is. If there is none, or it is set already, the body is kept under another name, with a warning. */
 function setBody(place: ReadPlace, values: TextArguments, { name, body, delimiters }: Body): void {
   const argument = bodyArgument(place, values, { name, body, delimiters });
   if (argument !== undefined && !values.has(argument)) return values.set(argument, body);
@@ -227,7 +230,10 @@ function setBody(place: ReadPlace, values: TextArguments, { name, body, delimite
   place.warn(`The call of ${JSON.stringify(name)} has ${why}; the body is kept as ${JSON.stringify(free)}.`);
 }
 
-/** By name where one is named; else `content`, the one required argument that is left, or the only one that can be text. */
+/**
+ * Returns the argument that the body is: from `bodyArguments`, else `content`, the one required argument that is missing, or the only one that can be
+ * a string.
+ */
 function bodyArgument(place: ReadPlace, values: TextArguments, { name, delimiters }: Body): string | undefined {
   const tool = place.tool(name);
   for (const given of [place.bodyArguments, delimiters.bodyArguments ?? {}])

@@ -54,9 +54,9 @@ function makeFormat(name: string, { grammar, writing, nameOf = fitName }: Format
 }
 
 /**
- * A format with delimiters of one's own.
+ * Returns a text format with custom delimiters.
  *
- * @throws ToolError `invalid_argument` for delimiters that are missing or empty, and for ways to write that are not there
+ * @throws ToolError `invalid_argument` for missing, empty or unknown values
  */
 export function delimitedFormat(name: string, delimiters: Delimiters): TextFormat {
   checkText(name, "delimitedFormat(name, delimiters)", "the name of a format");
@@ -141,7 +141,7 @@ const PARTS: Readonly<Record<string, FormatParts>> = {
   granite: { grammar: json.GRANITE, writing: jsonWriting(["<|tool_call|>[", ", ", "]"]) },
   "granite-20b": { grammar: json.GRANITE_20B, writing: jsonWriting(["<function_call> ", "\n<function_call> ", ""]) },
   xlam: { grammar: json.XLAM, writing: jsonWriting(["[", ", ", "]"]) },
-  // before minimax-m1, which has the same mark and reads less behind it
+  // before minimax-m1, which has the same mark but accepts less after it
   "tool-calls": { grammar: json.TOOL_CALLS_LIST, writing: jsonWriting(["<tool_calls>[", ", ", "]</tool_calls>"]) },
   "minimax-m1": { grammar: json.MINIMAX_M1, writing: jsonWriting(["<tool_calls>\n", "\n", "\n</tool_calls>"]) },
   "minimax-m2": {
@@ -215,13 +215,13 @@ const PARTS: Readonly<Record<string, FormatParts>> = {
   },
 };
 
-/** Ends a message in some formats, and text that is struck out in HTML. */
+/** Ends a message in some formats, but is also the end tag of struck-out text in HTML. */
 const HTML_STRIKE_END = "</s>";
 
-/** Everything whose marks are its own, at once. */
+/** The grammar of `auto`: all formats whose marks are unambiguous, at once. */
 const AUTO = merged(Object.values(PARTS).map(({ grammar }) => grammar));
 
-/** The first to have a mark keeps it; a mark that begins calls in one format and precedes them in another does both. */
+/** Merges grammars. The first that has a mark keeps it; a mark that begins calls in one format and precedes them in another does both. */
 function merged(grammars: readonly TextGrammar[]): TextGrammar {
   const calls = new Map<string, CallMark>();
   const before = new Set(grammars.flatMap((grammar) => grammar.before ?? []));
@@ -246,7 +246,7 @@ function merged(grammars: readonly TextGrammar[]): TextGrammar {
   };
 }
 
-/** A mark that opens thinking is closed by whatever closes it in any format. */
+/** Merges thinking marks: an opening mark is closed by every mark that closes it in any format. */
 function mergedThinking(grammars: readonly TextGrammar[]): readonly ThinkingMarks[] {
   const closes = new Map<string, readonly string[]>();
   for (const [open, ...ends] of [...DEFAULT_THINKING, ...grammars.flatMap((grammar) => grammar.thinking ?? [])])
@@ -261,15 +261,15 @@ const ALL: ReadonlyMap<string, FormatParts> = new Map([
   ...Object.entries(PARTS),
 ]);
 
-/** By name. `auto` reads all whose marks are their own, and writes `hermes`. */
+/** The text formats by name. `auto` reads all formats with unambiguous marks, and writes `hermes`. */
 export const TEXT_FORMATS: ReadonlyMap<string, TextFormat> = new Map(Array.from(ALL, ([name, parts]) => [name, makeFormat(name, parts)]));
 
-/** @throws ToolError `invalid_argument` for a name that no format has */
+/** Returns the grammar of a format. @throws ToolError `invalid_argument` for an unknown name */
 export function grammarOf(name: string): TextGrammar {
   return ALL.get(name)?.grammar ?? fail(name);
 }
 
-/** @throws ToolError `invalid_argument` for a name that no format has */
+/** Returns a text format by name. @throws ToolError `invalid_argument` for an unknown name */
 export function textFormat(name: string): TextFormat {
   return TEXT_FORMATS.get(name) ?? fail(name);
 }

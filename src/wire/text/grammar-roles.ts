@@ -1,11 +1,11 @@
-/** The role of each mark of a grammar, found out once for each grammar. */
+/** Determines the role of each mark of a grammar, once per grammar. */
 import { MarkerSet } from "./marker-set.ts";
 import type { CallMark, TextGrammar, ThinkingMarks } from "./text-grammar.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
-/** How a stretch of thinking ends. */
+/** How a section of thinking ends. */
 export interface ThinkingEnd {
-  /** The marks that close it, and those that end it because what they begin cannot be thinking. */
+  /** The marks in `closes`, and the marks that end thinking because they begin something that cannot be thinking. */
   readonly ends: MarkerSet;
   readonly closes: MarkerSet;
   readonly closing: ReadonlySet<string>;
@@ -21,7 +21,7 @@ export interface Roles {
   readonly marks: MarkerSet;
   readonly roles: ReadonlyMap<string, Role>;
   readonly thinking: readonly ThinkingMarks[];
-  /** How thinking ends that the prompt opened: by whichever pair. */
+  /** How thinking ends that the prompt opened: with a closing mark of any pair. */
   readonly begun: ThinkingEnd;
 }
 
@@ -33,12 +33,12 @@ export function rolesOf(grammar: TextGrammar): Roles {
   return getOrAdd(known, grammar, readRoles);
 }
 
-/** Where a mark means several things, the last of these counts: a call before a pair, a pair before marks around calls. */
+/** Determines the roles. If a mark has several, the last in this order wins: a call over thinking, thinking over marks around calls. */
 function readRoles(grammar: TextGrammar): Roles {
   const { thinking = DEFAULT_THINKING, thinkingEnds = [] } = grammar;
   const roles = new Map<string, Role>();
   for (const [, ...closes] of thinking)
-    for (const close of closes) if (!close.startsWith("</")) roles.set(close, { kind: "thinking-close" }); // tags are written by people, too
+    for (const close of closes) if (!close.startsWith("</")) roles.set(close, { kind: "thinking-close" }); // people write tags, too
   for (const mark of grammar.unsaid ?? []) roles.set(mark, { kind: "unsaid" });
   for (const mark of grammar.after ?? []) roles.set(mark, { kind: "after" });
   for (const mark of grammar.before ?? []) roles.set(mark, { kind: "before" });

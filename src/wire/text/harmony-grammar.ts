@@ -1,4 +1,8 @@
-/** gpt-oss, and Muse Glimmer: messages in channels; a call is a message to a function. @see https://cookbook.openai.com/articles/openai-harmony */
+/**
+ * The format of gpt-oss, and of Muse Glimmer: messages in channels; a call is a message to a function.
+ *
+ * @see https://cookbook.openai.com/articles/openai-harmony
+ */
 import type { JsonValue } from "../../core/base/json.ts";
 import { MarkerSet } from "./marker-set.ts";
 import { parameterCall } from "./parameter-calls.ts";
@@ -15,7 +19,7 @@ const ANSWER_ENDS = new MarkerSet(["<|message|>", ...BODY_END_MARKS]);
 /** The head of a message that never came: it is not reported, unless it is that of a call. */
 const UNFINISHED_HEAD = /^\s?(?:assistant\b|(?:analysis|commentary|final)$)(?![^]*\bto=)[^]{0,128}$/u;
 
-/** Reads messages until one is for the user. */
+/** Reads messages up to one for the user. */
 const message: CallReader = function* (place, mark) {
   let open: string | undefined = mark;
   while (open === "<|start|>" || open === "<|channel|>" || open === "to=") {
@@ -40,15 +44,15 @@ const message: CallReader = function* (place, mark) {
   return true;
 };
 
-/** Muse Glimmer: the calls of a message to a tool are in tags, which have marks of their own. */
+/** For Muse Glimmer: whether the message to a tool has its calls in tags, which have their own marks. */
 function* beginsTags({ input }: ReadPlace): Reading<boolean> {
   yield* input.space();
   return yield* input.stands("<atem:");
 }
 
 /**
- * Muse Glimmer: a message to the user, in which tags are text; up to the next message, or one to a tool that began without its mark.
- * Undefined where calls may follow.
+ * For Muse Glimmer: reads a message to the user, in which tags are text, up to the next message, or to a message to a tool whose mark is missing.
+ * Returns undefined if calls may follow.
  */
 function* readAnswer(place: ReadPlace): Reading<string | undefined> {
   const { input } = place;
@@ -65,13 +69,13 @@ function* readAnswer(place: ReadPlace): Reading<string | undefined> {
   }
 }
 
-/** A head that names several channels by mistake is thinking if one of them is. */
+/** Whether a message is thinking; a head that has several channels by mistake is, if one of them is. */
 function isAnalysis(head: string, open: string): boolean {
   const [first, ...channels] = head.split("<|channel|>");
   return [...(open === "<|channel|>" ? [first ?? ""] : []), ...channels].some((channel) => /^\s*analysis\b/u.test(channel));
 }
 
-/** The marks that end a call for sure: all others may begin where one was left unfinished. */
+/** The marks that definitely end a call: the others may also begin a message after an unfinished call. */
 const CALL_ENDS: ReadonlySet<string> = new Set(["<|call|>", "<|end|>", "<|return|>"]);
 
 interface CallBody {
@@ -91,15 +95,15 @@ function* readBody({ input }: ReadPlace, json: boolean): Reading<CallBody | unde
   return { input: readObject(text), end: yield* readEnd({ input }) };
 }
 
-/** The mark right after a call. */
+/** Reads the mark directly after a call. */
 function* readEnd({ input }: Pick<ReadPlace, "input">): Reading<string | undefined> {
   yield* input.space();
-  if (yield* input.take("<|call|>commentary")) return "<|call|>"; // as some models continue
+  if (yield* input.take("<|call|>commentary")) return "<|call|>"; // some models continue like this
   for (const mark of ["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"]) if (yield* input.take(mark)) return mark;
   return undefined;
 }
 
-/** The prompt ends behind `<|start|>assistant`: a message may begin with whom it is for, and its next mark follows at once. */
+/** Reads a reply to a prompt that ends with `<|start|>assistant`: a message may begin with its recipient, directly followed by its next mark. */
 const begun: CallReader = function* (place) {
   const { input } = place;
   yield* input.take("assistant");
@@ -125,7 +129,7 @@ export const HARMONY: TextGrammar = {
 };
 
 /**
- * Muse Glimmer: messages like those of gpt-oss, to `self` what it thinks, to `user` what it answers, and calls in tags.
+ * The format of Muse Glimmer: messages like those of gpt-oss, with thinking addressed to `self`, answers to `user`, and calls in tags.
  *
  * @see https://github.com/huggingface/trl `trl/chat_templates/muse_glimmer.jinja` (2026)
  */

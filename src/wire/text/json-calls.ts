@@ -1,4 +1,4 @@
-/** Calls that are JSON objects: `{"name": …, "arguments": {…}}` in all its spellings, alone or in a list, behind a mark or in the open. */
+/** Reads calls that are JSON objects: `{"name": …, "arguments": {…}}` in all its variants, single or in an array, after a mark or unmarked. */
 import { own } from "../../core/base/own.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { readOutline, type OutlinedJson } from "../../schema/json-text/read-sure-json.ts";
@@ -11,7 +11,7 @@ import { getOrAdd } from "../../core/base/get-or-add.ts";
 const NAME_KEYS = ["name", "tool", "tool_name", "function_name", "function", "action"] as const;
 const INPUT_KEYS = ["arguments", "parameters", "args", "input", "action_input"] as const;
 const WHY_KEYS = ["reasoning", "thought"] as const;
-/** With what an object that is a call may begin: all other text is passed on at once. */
+/** The first keys of objects that may be calls: all other text is passed on at once. */
 const FIRST_KEYS: ReadonlySet<string> = new Set<string>([
   ...NAME_KEYS,
   ...INPUT_KEYS,
@@ -29,19 +29,19 @@ const MAX_SPACE = 64;
 const JUNK = /[\s}\]);,]/u;
 
 export interface JsonCallsOptions {
-  /** Each call is `{"name": {…}}`. */
+  /** Whether each call is `{"name": {…}}`. */
   readonly keyed?: boolean;
-  /** Only JSON on one line is a call. */
+  /** Whether only JSON on one line is a call. */
   readonly oneLine?: boolean;
   /** Behind the name of the tool, where it precedes the JSON: a call of another name is text. */
   readonly headEnd?: string;
-  /** Names that are no calls, unless a tool has them. */
+  /** Names that are not calls, unless a tool has them. */
   readonly ignored?: ReadonlySet<string>;
-  /** Where there is neither `{` nor `[`, what else may be read. */
+  /** Reads calls if the text begins with neither `{` nor `[`. */
   readonly otherwise?: CallReader;
 }
 
-/** Reads the JSON behind a mark, each call of a list as soon as it is whole. */
+/** Reads the JSON after a mark, each call of an array as soon as it is complete. */
 export function jsonCalls(options: JsonCallsOptions = {}): CallReader {
   const stopsOf = new Map<string, MarkerSet>();
   return function* (place, mark) {
@@ -75,13 +75,18 @@ export function jsonCalls(options: JsonCallsOptions = {}): CallReader {
   };
 }
 
-/** An object with one closing bracket too many behind it: the reader can say whether that one ended something in it too early. */
+/**
+ * Reads an object, with one superfluous closing bracket after it if there is one: the JSON reader can tell whether a bracket ended a part too early.
+ */
 function* readObjectText(input: TextInput, stops?: MarkerSet, begun = ""): Reading<string | undefined> {
   const text = yield* input.object(begun, stops === undefined ? {} : { stops });
   return text !== undefined && (yield* input.take("}")) ? `${text}}` : text;
 }
 
-/** A call that lacks a bracket before the tag that ends it: which one is not known, so its arguments are left open, for the runtime to mend or refuse. */
+/**
+ * Accepts a call in which a closing bracket is missing before the end tag. It is not known which one, so the arguments are passed on unclosed, for
+ * the runtime to repair or refuse.
+ */
 function* acceptUnclosed(place: ReadPlace, { head, mark }: { readonly head: number; readonly mark: string }): Reading<boolean> {
   const { input } = place;
   if (!mark.startsWith("<") || !(yield* input.stands(mark.replace("<", "</")))) return false;
@@ -91,7 +96,7 @@ function* acceptUnclosed(place: ReadPlace, { head, mark }: { readonly head: numb
   return place.accept({ ...call, input: JSON.stringify(call.input).slice(0, -1) });
 }
 
-/** A tag and its end occur in JSON only in strings. */
+/** The tags that end an object: in JSON they occur only in strings. */
 function tagsOf(mark: string): readonly string[] {
   return mark.startsWith("<") ? [mark, mark.replace("<", "</")] : [];
 }
@@ -125,17 +130,17 @@ function acceptJson(text: string | undefined, place: ReadPlace, options: JsonCal
   return calls !== undefined && acceptAll(calls, place, ignored);
 }
 
-/** A call in a value that was read, and the place of its arguments in it. */
+/** A call in parsed JSON, and the position of its arguments in it. */
 interface FoundCall extends ReadCall {
   readonly given?: { readonly holder: JsonObject; readonly key: string } | undefined;
 }
 
 type FindCalls = (value: JsonValue | undefined) => readonly FoundCall[] | undefined;
 
-/** Brackets that were doubled, as they are in the templates that models have seen: `{{"name": …}}`. */
+/** Matches doubled brackets, as in the templates that models have seen: `{{"name": …}}`. */
 const DOUBLED = /^\{\s{0,64}(\{[^]*\})\s{0,64}\}$/u;
 
-/** The calls in a text. Arguments that are no strict JSON are text, for the runtime to mend or refuse. */
+/** Returns the calls in a text. Arguments that are not strict JSON are returned as text, for the runtime to repair or refuse. */
 function readCalls(text: string, callsIn: FindCalls): readonly ReadCall[] | undefined {
   const value = readStrict(DOUBLED.exec(text)?.[1] ?? text);
   if (value !== undefined) return callsIn(value);
@@ -144,7 +149,10 @@ function readCalls(text: string, callsIn: FindCalls): readonly ReadCall[] | unde
   return outlined === undefined || calls === undefined ? undefined : damagedCalls(outlined, calls);
 }
 
-/** Damage around the arguments must be such that only these calls can be meant; where it says two things, all of it is the arguments. */
+/**
+ * Returns the calls in damaged JSON; undefined if the damage around the arguments is ambiguous. If the text around them contradicts itself, the
+ * arguments are the whole source, for the runtime to refuse.
+ */
 function damagedCalls({ outline, source }: OutlinedJson, calls: readonly FoundCall[]): readonly ReadCall[] | undefined {
   const around: string[] = [];
   let at = 0;
@@ -165,7 +173,7 @@ function acceptAll(all: readonly ReadCall[], place: ReadPlace, ignored?: Readonl
   return all.length > 0 && calls.every(({ name }) => place.knows(name)) && calls.map((call) => place.accept(call)).every(Boolean);
 }
 
-/** JSON in the open, its first bracket being the mark: read only if it begins like a call. */
+/** Reads unmarked JSON, whose first bracket is the mark: only if it begins like a call. */
 export const openJsonCalls: CallReader = function* (place, mark) {
   const { input } = place;
   const inner = mark === "[" ? yield* spaces(place, 0) : -1;
@@ -184,7 +192,7 @@ export const openJsonCalls: CallReader = function* (place, mark) {
   return true;
 };
 
-/** The answer of a model that may only speak JSON. */
+/** Reports the `response` of a model that may only write JSON as text. */
 function sayResponse(value: JsonValue | undefined, place: ReadPlace): boolean {
   if (!isJsonObject(value) || !place.silent || Object.keys(value).length !== 1 || typeof value["response"] !== "string") return false;
   place.say(value["response"]);
@@ -209,7 +217,7 @@ function* readOpenList(place: ReadPlace): Reading<boolean> {
   }
 }
 
-/** `;` between two calls. */
+/** Skips a `;` between two calls. */
 function* skipSeparator({ input }: ReadPlace): Reading<void> {
   const space = yield* spaces({ input }, 0);
   if ((yield* input.peek(space)) === ";") yield* input.while(/[\s;]/u, MAX_SPACE);
@@ -233,15 +241,15 @@ function* beginsLikeCall(place: ReadPlace, from: number): Reading<boolean> {
   return false;
 }
 
-/** In the open, an object without a place for arguments is a call only where it names a tool that is there by the word `tool`. */
+/** Whether unmarked JSON without arguments is a call: only if its key `tool` has the name of an existing tool. */
 function mayLackInput(name: string, value: JsonValue | undefined, place: ReadPlace): boolean {
   return isJsonObject(value) && own(value, "tool") === name && place.has(name);
 }
 
-/** Whether a call of this name may leave out its arguments. */
+/** Whether a call with this name may have no arguments. */
 type MayLackInput = (name: string) => boolean;
 
-/** The calls in a value; undefined where it is none. */
+/** Returns the calls in a value; undefined if it is not a call. */
 function callsOf(value: JsonValue | undefined, mayLack: MayLackInput): readonly FoundCall[] | undefined {
   if (!isJsonObject(value)) return undefined;
   const { tool_calls: many, tool_call: one } = value;
@@ -272,7 +280,7 @@ function callOf(value: JsonValue, mayLack: MayLackInput): FoundCall | undefined 
   };
 }
 
-/** Keys of a call that are never taken for arguments. */
+/** Keys of a call that are never read as arguments. */
 const CALL_KEYS: ReadonlySet<string> = new Set<string>([
   ...NAME_KEYS,
   ...INPUT_KEYS,
@@ -285,7 +293,7 @@ const CALL_KEYS: ReadonlySet<string> = new Set<string>([
   "__proto__",
 ]);
 
-/** The arguments next to the name of a call, where there are none in their place; undefined where there are none at all. */
+/** Returns the keys next to the name of a call that are not part of the call format, as its arguments; undefined if there are none. */
 function misplacedInput(holder: JsonObject): JsonObject | undefined {
   const found = Object.entries(holder).filter(([key, value]) => !CALL_KEYS.has(key) && value !== null);
   return found.length === 0 ? undefined : Object.fromEntries(found);
@@ -295,13 +303,13 @@ function corrected(input: JsonObject): Pick<FoundCall, "input" | "warnings"> {
   return { input, warnings: [`The input was next to the name instead of in "parameters": ${Object.keys(input).join(", ")}.`] };
 }
 
-/** Keys next to arguments that are in their place are not arguments: models write comments there as well. */
+/** Returns a warning about keys next to the arguments: they are not read as arguments, because models also write comments there. */
 function leftOut(name: string, beside: JsonObject): Pick<FoundCall, "warnings"> {
   const keys = Object.keys(beside);
   return { warnings: [`The call of ${JSON.stringify(name)} has ${keys.join(", ")} beside its arguments; it is left out.`] };
 }
 
-/** Arguments are an object, or the text of one, for the runtime to mend or refuse: text without a brace is none. */
+/** Returns the arguments: an object, or a text for the runtime to repair or refuse; undefined for a text without a brace. */
 function inputOf(value: JsonValue): JsonValue | undefined {
   if (isJsonObject(value)) return value;
   if (typeof value !== "string" || (value.trim() !== "" && !value.includes("{"))) return undefined;
@@ -320,7 +328,7 @@ function allOf<T>(values: readonly (T | undefined)[]): readonly T[] | undefined 
   return found.length === values.length && found.length > 0 ? found : undefined;
 }
 
-/** A code fence that is all there is of a message, and holds calls. */
+/** Reads a code fence that is the whole message and has calls in it. */
 export const fencedCalls: CallReader = function* (place) {
   const { input } = place;
   yield* input.while(/[a-z_]/u, 16);

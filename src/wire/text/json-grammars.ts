@@ -1,4 +1,4 @@
-/** Formats whose calls are JSON, behind marks of their own or in the open. */
+/** Formats whose calls are JSON, after their own marks or unmarked. */
 import { fencedCalls, jsonCalls, openJsonCalls } from "./json-calls.ts";
 import { gemmaCall, openPythonicCalls, pythonTag, pythonicCalls } from "./pythonic-calls.ts";
 import type { CallMark, CallReader, TextGrammar } from "./text-grammar.ts";
@@ -7,7 +7,7 @@ const read = jsonCalls();
 
 const QUOTE = /["']/u;
 
-/** Marks before JSON, and those behind it. */
+/** Returns a grammar with marks before JSON and marks after it. */
 function marked(marks: readonly string[], after: readonly string[] = [], rest: Partial<TextGrammar> = {}): TextGrammar {
   return { calls: marks.map((mark) => ({ mark, read })), after, ...rest };
 }
@@ -18,10 +18,10 @@ const OPEN_JSON: readonly CallMark[] = [
   { mark: "```", read: fencedCalls, where: "start" },
 ];
 
-/** JSON in the message itself: `{"tool", "parameters", "reasoning"}` or `{"name", "arguments"}`, at the beginning of a line. */
+/** JSON in the message itself, at the beginning of a line: `{"tool", "parameters", "reasoning"}` or `{"name", "arguments"}`. */
 export const JSON_CONTENT: TextGrammar = { calls: OPEN_JSON, unknownTools: "text" };
 
-/** Llama 3: one object, or several with `;` between them, wherever they are. */
+/** Llama 3: one object, or several separated by `;`, anywhere in the text. */
 export const LLAMA_3: TextGrammar = {
   calls: [
     { mark: "{", read: openJsonCalls, where: "prose", behind: [QUOTE] },
@@ -38,7 +38,7 @@ const openList: CallReader = function* (place, mark) {
   return yield* (input.seen(inner) ?? (yield* input.peek(inner))) === "{" ? openJsonCalls(place, mark) : openPythonicCalls(place, mark);
 };
 
-/** Llama 4 and others that write Python in the open, or between tokens. */
+/** Llama 4 and other models that write calls as Python, unmarked or between tokens. */
 export const LLAMA_PYTHONIC: TextGrammar = {
   calls: [
     { mark: "[", read: openList, where: "prose", behind: [/[\p{L}_{]/u] },
@@ -57,7 +57,7 @@ export const LFM2: TextGrammar = {
   unsaid: ["<|im_end|>"],
 };
 
-/** A list of JSON objects, or Python. */
+/** Reads a list of JSON objects, or Python. */
 function lfmCalls(): CallReader {
   return function* (place, mark) {
     const { input } = place;
@@ -73,7 +73,7 @@ export const OLMO_3: TextGrammar = {
   after: ["</function_calls>"],
 };
 
-/** A channel is thinking, whether or not it is named `thought`. */
+/** A channel is thinking, with or without the name `thought`. */
 export const GEMMA_4: TextGrammar = {
   calls: [{ mark: "<|tool_call>", read: gemmaCall(['<|"|>']) }],
   after: ["<tool_call|>", "<|tool_response>"],
@@ -98,10 +98,10 @@ export const GRANITE = marked(["<|tool_call|>", "<tool_call>"], ["</tool_call>"]
   unsaid: ["<response>", "</response>", "<|end_of_text|>"],
 });
 
-/** Granite 20B: each call behind its own mark. */
+/** Granite 20B: each call after its own mark. */
 export const GRANITE_20B = marked(["<function_call>"], ["</function_call>"]);
 
-/** JSON anywhere in the open, in a fence, or behind marks of other formats. */
+/** Unmarked JSON anywhere in the text, in a fence, or after marks of other formats. */
 export const XLAM: TextGrammar = {
   calls: [
     { mark: "{", read: openJsonCalls, where: "prose", behind: [QUOTE] },
@@ -162,7 +162,7 @@ export const COMMAND_R7B = marked(["<|START_ACTION|>"], ["<|END_ACTION|>"], {
 });
 
 /**
- * Command R and R+: `Action:` and a fenced list; a call of `directly_answer` means none.
+ * Command R and R+: `Action:` and a fenced list; a call of `directly_answer` means no call.
  *
  * @see https://docs.cohere.com/docs/prompting-command-r
  */

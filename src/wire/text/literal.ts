@@ -1,21 +1,20 @@
 /**
- * The notations of formats whose calls are no JSON: Python's literals, and strings between marks of a format's own. Read, never evaluated.
+ * Reads the notations of formats whose calls are not JSON: Python literals, and strings between marks of the format. They are never evaluated.
  *
- * Python's strings have escapes of their own, so that a reader of JSON would read another text. Damaged JSON is read by
- * `schema/json-text` alone.
+ * Python strings have other escapes, which a JSON reader would misread. Damaged JSON is read only by `schema/json-text`.
  */
 import { type JsonObject, type JsonValue, DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 
 export interface LiteralOptions {
-  /** Further marks that begin and end a string, inside which nothing is escaped. */
+  /** Additional marks that begin and end a string, in which nothing is escaped. */
   readonly marks?: readonly string[];
-  /** Keys and strings need no quotes. @default false */
+  /** Whether keys and strings may be unquoted. @default false */
   readonly bare?: boolean;
 }
 
 /**
- * The object that a text is; JSON text for the runtime to refuse where a key occurs twice or an integer would lose digits. Undefined
- * where it is none, or is deeper than 64 levels.
+ * Returns the object that a text represents; JSON text, for the runtime to refuse, if a key occurs twice or an integer would lose digits. Undefined
+ * if it is not an object, or is deeper than 64 levels.
  */
 export function readLiteral(text: string, options: LiteralOptions = {}): JsonObject | string | undefined {
   const reader = new LiteralReader(text, options);
@@ -23,14 +22,14 @@ export function readLiteral(text: string, options: LiteralOptions = {}): JsonObj
   return isJsonObject(value) && reader.done ? reader.written.input(value) : undefined;
 }
 
-/** The same of the arguments in `(city="Paris", days=3)`, brackets included; undefined where one is no literal or has no name. */
+/** Like `readLiteral`, for arguments such as `(city="Paris", days=3)`, including the brackets; undefined if one is not a literal or has no name. */
 export function readKeywords(text: string): JsonObject | string | undefined {
   const reader = new LiteralReader(text.slice(1), {});
   const values = reader.members(")", "=");
   return values !== undefined && reader.done ? reader.written.input(values) : undefined;
 }
 
-/** Keeps what a value cannot: members whose key occurs twice, and integers that would lose digits. */
+/** Keeps what a JavaScript value cannot: repeated keys, and integers that would lose digits. */
 class AsWritten {
   readonly #texts = new WeakMap<object, string>();
   #isLossy = false;
@@ -40,7 +39,7 @@ class AsWritten {
     this.#isLossy = true;
   }
 
-  /** Returns the object in its place. */
+  /** Returns a placeholder object for the integer. */
   addInteger(digits: string): JsonObject {
     const place = {};
     this.#texts.set(place, digits);
@@ -63,7 +62,7 @@ class AsWritten {
   }
 }
 
-/** An object as JSON text, of keys and of values that are JSON text already. */
+/** Returns an object as JSON text, from keys and values that are already JSON text. */
 export function jsonMembers(members: readonly (readonly [key: string, json: string])[]): string {
   return `{${members.map(([key, json]) => `${JSON.stringify(key)}: ${json}`).join(", ")}}`;
 }
@@ -98,7 +97,7 @@ const HEX_DIGITS: ReadonlyMap<string, number> = new Map([
 const NUMBER = /^[-+]?(?:\d{1,64}(?:\.\d{0,64})?|\.\d{1,64})(?:[eE][-+]?\d{1,4})?$/u;
 const INTEGER = /^[-+]?\d+$/u;
 const END_OF_WORD = /[\s,:=()[\]{}"']/gu;
-/** Names need no quotes, and may hold what paths and filters have: `user.id`, `$top`, `filter[status]`. */
+/** Names need no quotes, and may have the characters of paths and filters: `user.id`, `$top`, `filter[status]`. */
 const END_OF_NAME = /[,:={}"'<>\n]/gu;
 const END_OF_BARE = /[,{}[\]]/gu;
 const NOT_SPACE = /\S/gu;
@@ -117,7 +116,7 @@ class LiteralReader {
     this.#bare = bare;
   }
 
-  /** All of the text was read. */
+  /** Whether the whole text was read. */
   get done(): boolean {
     this.#space();
     return this.#at === this.#text.length;
@@ -136,13 +135,13 @@ class LiteralReader {
     return value;
   }
 
-  /** `key: value` or `key=value`, up to the bracket that closes them. */
+  /** Reads `key: value` or `key=value` members, up to the closing bracket. */
   members(close: string, between: string): Readonly<Record<string, JsonValue>> | undefined {
     const members = new Map<string, JsonValue>();
     let all: [string, JsonValue][] | undefined;
     while (!this.#takes(close)) {
       if (members.size > 0 && !this.#takes(",")) return undefined;
-      if (this.#takes(close)) break; // a comma may follow the last one
+      if (this.#takes(close)) break; // a comma may follow the last member
       const more = between === "=" && this.#takes("**") ? this.#unpacked() : this.#member(between);
       if (more === undefined) return undefined;
       for (const [key, value] of more) {
@@ -163,7 +162,7 @@ class LiteralReader {
     return value === undefined ? undefined : [[key, value]];
   }
 
-  /** The members of `**{"First Name": "Ada"}`, for names that Python has no other notation for. */
+  /** Reads the members of `**{"First Name": "Ada"}`, a notation for names that are not Python identifiers. */
   #unpacked(): readonly (readonly [string, JsonValue])[] | undefined {
     const value = this.value();
     return isJsonObject(value) && !this.written.has(value) ? Object.entries(value) : undefined;
@@ -237,7 +236,7 @@ class LiteralReader {
     return undefined;
   }
 
-  /** Reads the text behind a backslash. As in Python, one that means nothing is kept. */
+  /** Reads an escape after its backslash. As in Python, the backslash of an unknown escape is kept. */
   #escape(at: number): { readonly text: string; readonly length: number } {
     const char = this.#text.charAt(at);
     const text = ESCAPES.get(char);

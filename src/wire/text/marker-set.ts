@@ -1,4 +1,4 @@
-/** Finds any of many literal markers in one pass over a text, however often they almost occur. */
+/** Finds any of many literal markers in one pass over a text, even if it has many partial matches. */
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 interface MarkerNode {
@@ -7,9 +7,9 @@ interface MarkerNode {
 }
 
 export interface MarkerMatch {
-  /** Of the longest marker at this place; 0 for none. */
+  /** Length of the longest marker at this position; 0 for none. */
   readonly length: number;
-  /** The text ends where a longer one might still come. */
+  /** Whether the text ends where a longer marker might still continue. */
   readonly open: boolean;
 }
 
@@ -22,10 +22,10 @@ export class MarkerSet {
   constructor(markers: Iterable<string>) {
     for (const marker of markers) this.#add(marker);
     const first = Array.from(this.#root.next.keys(), (code) => `\\u${code.toString(16).padStart(4, "0")}`).join("");
-    this.#first = new RegExp(first === "" ? "[^]$^" : `[${first}]`, "g"); // one class of characters: nothing to backtrack
+    this.#first = new RegExp(first === "" ? "[^]$^" : `[${first}]`, "g"); // a single character class, so that there is no backtracking
   }
 
-  /** Where a marker might begin, at or behind `from`; -1 for nowhere. */
+  /** Returns the first position, from `from` on, at which a marker might begin; -1 if there is none. */
   next(text: string, from: number): number {
     this.#first.lastIndex = from;
     return this.#first.exec(text)?.index ?? -1;

@@ -1,5 +1,5 @@
 /**
- * MiniMax M3: a token before every tag, arguments in tags that are named like them, which nest.
+ * The format of MiniMax M3: a token before every tag, and arguments in nested tags named after them.
  *
  * @see https://github.com/vllm-project/vllm `vllm/tool_parsers/minimax_m3_tool_parser.py` (2026)
  */
@@ -9,7 +9,7 @@ import { MarkerSet } from "./marker-set.ts";
 import type { CallReader, ReadPlace, TextGrammar } from "./text-grammar.ts";
 import { allowsType, beginsLikeObject, guessValue, itemSchema, memberSchema, readObject, typedValue } from "./typed-value.ts";
 
-/** The text before each tag. */
+/** The token before each tag. */
 export const TOKEN = "]<]minimax[>[";
 const INVOKE = `${TOKEN}<invoke`;
 const CLOSE = `${TOKEN}</invoke>`;
@@ -22,7 +22,7 @@ interface Element {
   readonly children: Element[];
 }
 
-/** A call that another one begins in is text, and the other one is read. */
+/** Reads a call. A call in which another begins is text, and the other one is read. */
 const invoke: CallReader = function* (place) {
   const { input } = place;
   for (let first = true; ; first = false) {
@@ -45,7 +45,7 @@ const invoke: CallReader = function* (place) {
   }
 };
 
-/** The tags of a call as a tree; undefined where one has no end, or there is text next to tags. */
+/** Returns the tags of a call as a tree; undefined if one does not end, or if there is text next to tags. */
 function readElements(body: string): Element | undefined {
   const root: Element = { name: "", text: "", children: [] };
   const open = [root];
@@ -73,7 +73,7 @@ function readElements(body: string): Element | undefined {
   return open.length === 1 && root.text.trim() === "" ? root : undefined;
 }
 
-/** Some models leave the token out before the end of a tag. */
+/** Closes an element whose end tag has no token before it, as some models write it. */
 function closeUnmarked(open: Element[], closing: string | undefined): void {
   const top = open.at(-1);
   if (top === undefined || open.length === 1 || top.children.length > 0 || top.name === closing) return;
@@ -88,15 +88,15 @@ function isPlain({ text, children }: Element): boolean {
   return children.length === 0 || text.trim() === "";
 }
 
-/** Text where an argument occurs twice, for the runtime to refuse. */
+/** Returns the arguments; JSON text, for the runtime to refuse, if one occurs twice. */
 function argumentsOf(place: ReadPlace, tool: string, root: Element): JsonValue {
-  const schema = place.tool(tool)?.inputSchema as JsonValue | undefined; // it was read from JSON
+  const schema = place.tool(tool)?.inputSchema as JsonValue | undefined; // the schema was read from JSON
   const writer = new ElementWriter(schema);
   const text = writer.members(root, schema);
   return writer.repeated ? text : readObject(text);
 }
 
-/** Writes elements as JSON text, typed by the schema. */
+/** Writes elements as JSON text, with types according to the schema. */
 class ElementWriter {
   readonly #root: JsonValue | undefined;
   repeated = false;

@@ -1,4 +1,4 @@
-/** Calls that begin with the tool's name and continue with its arguments as JSON. */
+/** Reads calls that begin with the tool's name and continue with its arguments as JSON. */
 import { type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { readSureJson } from "../../schema/json-text/read-sure-json.ts";
 import { jsonCalls } from "./json-calls.ts";
@@ -15,36 +15,40 @@ const HEAD = /[^{[<\n]/u;
 const IN_HEAD = /[^<\n]/u;
 const NAME = /^[\p{L}\p{M}\p{N}_.:/-]+$/u;
 
-/** The arguments at this place; empty for none, undefined where they do not end. Anything but strict JSON is text, for the runtime to mend or refuse. */
+/**
+ * Reads the arguments at this position; an empty object if there are none, undefined if they do not end. Text that is not strict JSON is returned as
+ * text, for the runtime to repair or refuse.
+ */
 export function* readArgumentText(place: ReadPlace, close: readonly string[] = []): Reading<JsonValue | undefined> {
   const { input } = place;
   if ((yield* input.peek()) !== "{") return {};
   const head = input.kept().length;
   const text = yield* input.object("", { stops: getOrAdd(stops, close, () => new MarkerSet(close)) });
   if (text !== undefined) return argumentsIn(text);
-  return (yield* standsAny(place, close)) ? argumentsIn(input.kept().slice(head)) : undefined; // ended by the model, brackets missing
+  // the model ended the arguments, but brackets are missing
+  return (yield* standsAny(place, close)) ? argumentsIn(input.kept().slice(head)) : undefined;
 }
 
 const stops = new WeakMap<readonly string[], MarkerSet>();
 
-/** Braces around what has not even a key are no arguments. */
+/** Returns the arguments; undefined for braces around text that does not even have a key. */
 function argumentsIn(text: string): JsonValue | undefined {
   const value = readObject(text);
   return isJsonObject(value) || beginsLikeObject(text) || isJsonObject(readSureJson(text)?.value) ? value : undefined;
 }
 
 export interface NamedCallOptions {
-  /** Between the name and the arguments. */
+  /** Marks between the name and the arguments. */
   readonly separators: readonly string[];
-  /** Behind the arguments. */
+  /** Marks after the arguments. */
   readonly close: readonly string[];
-  /** The beginning of the head before the separator, where the name follows it: `function`. */
+  /** The word before the separator if the name follows it: `function`. */
   readonly kind?: string;
-  /** Separators before which a name without its number is one only where a tool has it. */
+  /** Separators before which a name without a call number must be that of a known tool. */
   readonly numbered?: readonly string[];
 }
 
-/** `name<sep>{…}<close>`, also as `function<sep>name` and a fence around the JSON; `functions.name:0` is the call's id too. */
+/** Reads `name<sep>{…}<close>`, also as `function<sep>name` and with a fence around the JSON; `functions.name:0` is also used as the call's id. */
 export function namedCall({ separators, close, kind, numbered = [] }: NamedCallOptions): CallReader {
   const behind = namedBehind(close);
   return function* (place, mark) {
@@ -59,7 +63,7 @@ export function namedCall({ separators, close, kind, numbered = [] }: NamedCallO
   };
 }
 
-/** The name on a line, and the arguments below it. */
+/** Reads the name on one line, and the arguments below it. */
 export function namedBehind(close: readonly string[]): CallReader {
   return function* (place) {
     yield* place.input.while(/\s/u, MAX_FENCE);
@@ -67,7 +71,7 @@ export function namedBehind(close: readonly string[]): CallReader {
   };
 }
 
-/** A call without arguments needs its end: without either it was only begun. */
+/** Reads the arguments and accepts the call. A call without arguments must have an end mark: without either it was only begun. */
 function* argumentsOf(place: ReadPlace, head: string, close: readonly string[]): Reading<boolean> {
   const { name, id } = readHead(head.trim());
   if (!NAME.test(name)) return false;
@@ -89,7 +93,7 @@ function* standsAny({ input }: ReadPlace, marks: readonly string[]): Reading<boo
   return false;
 }
 
-/** `functions.get_weather:0`. */
+/** Splits a head such as `functions.get_weather:0` into name and id. */
 function readHead(head: string): { readonly name: string; readonly id: string | undefined } {
   const found = /^(?:functions\.)?([^\s:]+):(\d{1,9})$/u.exec(head);
   return found?.[1] === undefined ? { name: head.replace(/^functions\./u, ""), id: undefined } : { name: found[1], id: head };
@@ -97,7 +101,7 @@ function readHead(head: string): { readonly name: string; readonly id: string | 
 
 const listCalls = jsonCalls();
 
-/** Mistral: a list of objects in older versions; then `name{…}`, `name[ARGS]{…}` and `name[CALL_ID]id[ARGS]{…}`. */
+/** Reads Mistral's calls: an array of objects in older versions; then `name{…}`, `name[ARGS]{…}` and `name[CALL_ID]id[ARGS]{…}`. */
 export const mistralCalls: CallReader = function* (place, mark) {
   const { input } = place;
   yield* input.space();
@@ -116,7 +120,7 @@ export const mistralCalls: CallReader = function* (place, mark) {
   return value !== undefined && place.accept({ name, id, input: value });
 };
 
-/** JSON that the model left open when it ended its message: for the runtime to mend or refuse. */
+/** Returns JSON that was left open at the end of the message, for the runtime to repair or refuse. */
 function unclosed(kept: string, mark: string): string | undefined {
   return kept.includes(mark) ? undefined : kept.slice(kept.indexOf("{"));
 }

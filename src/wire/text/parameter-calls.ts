@@ -9,29 +9,29 @@ import { type OpeningTag, type ReadTag, argumentTag, tagRest, toolName } from ".
 import { argumentNames, readValue } from "./typed-value.ts";
 
 export interface ParameterCallOptions {
-  /** The call's end: `</function>`. */
+  /** The end of the call: `</function>`. */
   readonly close: string;
   /** The beginning of a parameter's tag: `<parameter`. */
   readonly open: string;
   /** The end of a parameter: `</parameter>`. */
   readonly end: string;
-  /** The ends of what is around calls. They end a call that lacks its own end, whose arguments are left open, but no value. */
+  /** The end marks of what encloses calls. They end a call that lacks its own end, whose arguments then stay unclosed; they do not end a value. */
   readonly around?: readonly string[];
-  /** The part of the opening tag behind the mark's first word: `name=`. */
+  /** The part of the opening tag after the mark's first word: `name=`. */
   readonly attribute?: string;
   /** The end of an opening tag. @default ">" */
   readonly tagEnd?: string;
   /** Reads the rest of an opening tag. @default `=name`, `name` or ` name="…"` */
   readonly readTag?: ReadTag;
-  /** Values are as they are between their tags: line ends next to the tags and `<![CDATA[…]]>` are part of them. @default false */
+  /** Whether values are used unchanged: line ends next to the tags, and `<![CDATA[…]]>`, are part of them. @default false */
   readonly exact?: boolean;
-  /** The marks around all arguments as one JSON object, in place of a tag for each: the beginning of the opening tag, and the end. */
+  /** The marks around all arguments as one JSON object, in place of one tag each: the beginning of the opening tag, and the end mark. */
   readonly json?: readonly [open: string, close: string];
-  /** Arguments that are not in the schema are left out, and a call without one it requires is text. @default false */
+  /** Whether arguments that are not in the schema are left out, and a call without a required one is text. @default false */
   readonly fit?: boolean;
 }
 
-/** The mark is the beginning of the call's tag, up to the name: `<function=` or `<invoke`, which has `name="…"`. */
+/** Returns a reader whose mark is the beginning of the call's tag, up to the name: `<function=`, or `<invoke` with `name="…"` after it. */
 export function parameterCall(options: ParameterCallOptions): CallReader {
   const { attribute = "", tagEnd = ">", fit = false, readTag } = options;
   const marks = parameterMarks(options);
@@ -64,7 +64,7 @@ export function parameterCall(options: ParameterCallOptions): CallReader {
   };
 }
 
-/** Reads the tag that opens arguments as JSON, if it is at this place; the mark that ends them. */
+/** Reads the tag that opens arguments as JSON, if it is at this position. Returns the mark that ends them; undefined if it is not. */
 function* takeJsonTag(input: TextInput, { json, tagEnd = ">" }: ParameterCallOptions): Reading<string | undefined> {
   if (json === undefined || !(yield* input.take(json[0]))) return undefined;
   yield* tagRest(input, { tagEnd });
@@ -94,7 +94,7 @@ function parameterMarks(options: ParameterCallOptions): ParameterMarks {
 
 interface Part {
   readonly text: string;
-  /** The mark behind the text. */
+  /** The mark after the text. */
   readonly marker: string | undefined;
   /** The rest of the opening tag that the mark begins. */
   readonly tag: string;
@@ -106,7 +106,7 @@ function* readPart({ input }: ReadPlace, markers: MarkerSet, marks: NamedMarks):
 }
 
 interface ReadValue extends Part {
-  /** The text has no line ends of the tags, as where it was marked as data. */
+  /** Whether the line ends at the tags were already removed, or belong to the text, such as that of a CDATA section. */
   readonly isData?: boolean;
 }
 
@@ -128,7 +128,7 @@ function* readParameter(place: ReadPlace, marks: NamedMarks): Reading<ReadValue>
 }
 
 interface NamedMarks extends ParameterMarks {
-  /** Of the tool's arguments; none where they are not known. */
+  /** The names of the tool's arguments; empty if they are not known. */
   readonly names: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** Calls written as Python: `[get_weather(city="Paris"), ping()]`. Only literals are read; nothing is evaluated. */
+/** Reads calls written as Python: `[get_weather(city="Paris"), ping()]`. Only literals are accepted; nothing is evaluated. */
 import { readKeywords, readLiteral } from "./literal.ts";
 import { jsonCalls } from "./json-calls.ts";
 import { MarkerSet } from "./marker-set.ts";
@@ -9,7 +9,7 @@ const NAME = /[\p{L}\p{M}\p{N}_.:-]/u;
 const BETWEEN = /[\s,;]/u;
 const MAX_NAME = 256;
 
-/** Reads calls behind a mark, in brackets or not, each reported as soon as it is whole. */
+/** Reads calls after a mark, in brackets or not. Each is reported as soon as it is complete. */
 export const pythonicCalls: CallReader = function* (place) {
   const { input } = place;
   yield* input.space();
@@ -26,7 +26,7 @@ export const pythonicCalls: CallReader = function* (place) {
   return found;
 };
 
-/** A list of calls in the open, its `[` being the mark. Made only when it is whole. */
+/** Reads an unmarked list of calls, whose `[` is the mark. They are reported only when the list is complete. */
 export const openPythonicCalls: CallReader = function* (place) {
   const { input } = place;
   if (!(yield* beginsLikeCall(place))) return false;
@@ -57,7 +57,7 @@ function* readCall({ input }: ReadPlace): Reading<ReadCall | undefined> {
 
 const json = jsonCalls();
 
-/** Llama's token: JSON, calls as Python writes them, `brave_search.call(query="…")`; else code, if there is a tool for it. */
+/** Reads what follows Llama's token: JSON, or Python calls such as `brave_search.call(query="…")`; else code, if there is a tool for it. */
 export const pythonTag: CallReader = function* (place, mark) {
   const { input } = place;
   yield* input.space();
@@ -67,7 +67,7 @@ export const pythonTag: CallReader = function* (place, mark) {
   return (yield* isJson ? json(place, mark) : taggedCalls(place)) || (yield* readCode(place));
 };
 
-/** Calls of tools that are there; where one is for code, all other names are code. */
+/** Reads calls of known tools. If there is a tool for code, calls of unknown names are code. */
 function* taggedCalls(place: ReadPlace): Reading<boolean> {
   const { input } = place;
   yield* input.take("[");
@@ -94,7 +94,7 @@ function acceptTagged(place: ReadPlace, call: ReadCall): boolean {
   return place.accept({ ...call, name });
 }
 
-/** Code unchanged, to the end of the turn. */
+/** Passes code unchanged, up to the end of the turn, to the tool for code. */
 function* readCode(place: ReadPlace): Reading<boolean> {
   const { input } = place;
   const name = codeTool(place);
@@ -112,7 +112,7 @@ function codeTool(place: ReadPlace): string | undefined {
 const CODE_TOOLS = ["python", "ipython", "code_interpreter"] as const;
 const TURN_ENDS = new MarkerSet(["<|eom_id|>", "<|eot_id|>"]);
 
-/** Gemma: `call:name{key:<escape>text<escape>,count:3}`. */
+/** Reads Gemma's calls: `call:name{key:<escape>text<escape>,count:3}`. */
 export function gemmaCall(marks: readonly string[]): CallReader {
   const quotes = new MarkerSet(marks);
   return function* (place) {

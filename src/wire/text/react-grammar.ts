@@ -1,4 +1,4 @@
-/** ReAct: `Action:` and `Action Input:` lines. */
+/** Reads ReAct: `Action:` and `Action Input:` lines. */
 import type { JsonValue } from "../../core/base/json.ts";
 import type { ModelTool } from "../../core/model.ts";
 import { MarkerSet } from "./marker-set.ts";
@@ -36,7 +36,7 @@ function mayHaveInput(tool: ModelTool | undefined): boolean {
   return tool === undefined || argumentNames(tool.inputSchema).all.length > 0;
 }
 
-/** A line of text is the tool's one argument. */
+/** Returns the arguments for a line of text, which is the tool's only argument. */
 function lineInput(place: ReadPlace, name: string, line: string): JsonValue {
   const text = line.replace(/^"([^"]*)"$/u, "$1");
   if (text === "" || text === "None" || text === "N/A") return {};
@@ -46,7 +46,7 @@ function lineInput(place: ReadPlace, name: string, line: string): JsonValue {
   return values.all();
 }
 
-/** Observations in a model's message are invented: nothing in them is a call. */
+/** Reads the rest as text: observations in a model's message are invented, so nothing in them is a call. */
 const observation: CallReader = function* (place, mark) {
   place.say(mark);
   yield* place.input.until(NOTHING, (text) => {

@@ -1,4 +1,4 @@
-/** Formats whose calls are in tags: JSON in `<tool_call>`, or an argument a tag. */
+/** Formats whose calls are in tags: JSON in `<tool_call>`, or one tag per argument. */
 import { fencedCalls, jsonCalls, openJsonCalls } from "./json-calls.ts";
 import { keyValueCall } from "./pair-calls.ts";
 import { parameterCall } from "./parameter-calls.ts";
@@ -9,7 +9,7 @@ const FUNCTION = { close: "</function>", open: "<parameter", end: "</parameter>"
 const functionTag = parameterCall(FUNCTION);
 const json = jsonCalls();
 
-/** `<tool_call>`: JSON; or `<function=…>`; or GLM's keys and values. */
+/** Reads `<tool_call>` with JSON, with `<function=…>`, or with GLM's keys and values. */
 const toolCallTag: CallReader = jsonCalls({
   *otherwise(place, mark) {
     if (yield* place.input.take("<function")) return yield* functionTag(place, mark);
@@ -17,7 +17,7 @@ const toolCallTag: CallReader = jsonCalls({
   },
 });
 
-/** Hermes, Qwen 2.5 and 3, Qwen3-Coder, Nemotron 3, GLM 4.5 to 4.7, Xiaomi MiMo, ERNIE, Step 3.5, Hunyuan: all say `<tool_call>`. */
+/** Hermes, Qwen 2.5 and 3, Qwen3-Coder, Nemotron 3, GLM 4.5 to 4.7, Xiaomi MiMo, ERNIE, Step 3.5 and Hunyuan: all use `<tool_call>`. */
 export const TOOL_CALL_TAG: TextGrammar = {
   calls: [
     { mark: "<tool_call>", read: toolCallTag },
@@ -29,10 +29,10 @@ export const TOOL_CALL_TAG: TextGrammar = {
   thinkingEnds: ["<tool_call>"],
 };
 
-/** ERNIE and others put their answer into tags. */
+/** ERNIE and others, which also put their answer into tags. */
 export const RESPONSE_TAG: TextGrammar = { ...TOOL_CALL_TAG, unsaid: ["<response>", "</response>", "<|im_end|>", "</s>"] };
 
-/** Everything that models trained on Hermes data write in its place. */
+/** All variants of `<tool_call>` that models trained on Hermes data write. */
 export const HERMES_LOOSE: TextGrammar = {
   ...TOOL_CALL_TAG,
   calls: [
@@ -49,7 +49,7 @@ export const HERMES_LOOSE: TextGrammar = {
   after: [...(TOOL_CALL_TAG.after ?? []), "</tool>", "</tools>", "</json>", "</xml>", "</JSON>", "</function_call>", "</response>"],
 };
 
-/** A fence around JSON, with or without a tag. */
+/** Reads a fence around JSON, with or without a tag in it. */
 function looseFence(): CallReader {
   return function* (place, mark) {
     const { input } = place;
@@ -78,7 +78,7 @@ export const MINIMAX_M2: TextGrammar = {
   thinkingEnds: ["<minimax:tool_call>"],
 };
 
-/** `<function_calls><invoke name="…">`, which many models have seen. */
+/** `<function_calls><invoke name="…">`, which many models know from their training data. */
 export const INVOKE_TAG: TextGrammar = {
   calls: [{ mark: "<invoke", read: parameterCall(INVOKE) }],
   before: ["<function_calls>", "<minimax:tool_call>", "<tool_calls>"],
@@ -129,7 +129,7 @@ export const MINICPM_5: TextGrammar = {
   unknownTools: "text",
 };
 
-/** Functionary 3.1: JSON in `<function=name>`, or code behind a token. */
+/** Functionary 3.1: JSON in `<function=name>`, or code after a token. */
 export const FUNCTIONARY_3_1: TextGrammar = {
   calls: [
     { mark: "<function=", read: functionTag },

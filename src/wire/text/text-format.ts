@@ -1,47 +1,51 @@
-/** The seam behind which a way of writing tool calls in plain text is. */
+/** The interface of text formats: ways to write tool calls in plain text. */
 import type { JsonValue } from "../../core/base/json.ts";
 import type { FinishReason, ModelEvent, ModelTool, TokenUsage } from "../../core/model.ts";
 
-/** How a model writes its calls in text, and how tools and results are shown to it. */
+/** Reads and writes calls in text, and writes tools and results for a model. */
 export interface TextFormat {
-  /** `bracket`, `hermes`, `deepseek-v3.1`. */
+  /** For example `bracket`, `hermes` or `deepseek-v3.1`. */
   readonly name: string;
-  /** Reads one message of a model, piece by piece. */
+  /** Returns a decoder for one message of a model, which it reads piece by piece. */
   decodeText(options?: DecodeTextOptions): TextDecoding;
-  /** Returns the name of a tool in the text. */
+  /** Returns the name by which a tool is called in the text. */
   nameOf(tool: Pick<ModelTool, "name" | "fingerprint">): string;
-  /** Teaches a model the tools and how to call them. The same tools in the same order give the same text. Empty for no tools. */
+  /**
+   * Writes instructions for a model: the tools, and how to call them. Deterministic for the same tools in the same order. Empty if there are no
+   * tools.
+   */
   describeTools(tools: readonly ModelTool[]): string;
-  /** Calls of an earlier message, as the model should have written them. */
+  /** Writes the calls of an earlier message, in the form that the model should have used. */
   writeCalls(calls: readonly WrittenCall[]): string;
-  /** Writes the answers to calls, as one message of the user. Marks of the format in an answer are made harmless. */
+  /** Writes the results of calls, as one user message. Marks of the format inside a result are neutralized. */
   writeResults(answers: readonly WrittenAnswer[]): string;
 }
 
-/** How calls in text are read. */
+/** Options for reading calls in text. */
 export interface DecodeTextOptions {
-  /** The tools that the model was shown. @default none: any name is a tool's, and values that are only text are taken for what they look like */
+  /** The tools that the model was shown. @default none: every name is accepted, and the type of a value in plain text is guessed */
   readonly tools?: readonly ModelTool[];
-  /** How a call of a name that no tool has is read. @default the format's: `text` where people write alike, `call` where only models do */
+  /** How a call of an unknown tool is read. @default depends on the format: `text` if people write the same, `call` if only models do */
   readonly unknownTools?: "text" | "call";
   /**
-   * How thinking in the text is read. `begun`: the prompt opened it already, the message begins inside; `keep`: it stays text.
+   * How thinking in the text is read. `split`: separated from the text; `begun`: the same, for a message that begins inside thinking that the prompt
+   * opened; `keep`: it stays text.
    *
    * @default "split"
    */
   readonly thinking?: "split" | "begun" | "keep";
   /**
-   * By tool, the argument that is the body of its call, for formats whose calls have one (`bracket`, `xml`). A body that belongs to
-   * no argument is kept as `content` and reported in `warnings`.
+   * The argument that the body of a call is, by tool, for formats whose calls have a body (`bracket`, `xml`). A body without an argument is kept as
+   * `content`, with a warning in `warnings`.
    *
-   * @default the format's; else `content`, the one required argument that is left, or the only one that can be text
+   * @default depends on the format; else `content`, the one required argument that is missing, or the only one that can be a string
    */
   readonly bodyArguments?: Readonly<Record<string, string>>;
-  /** Most characters of a message. @default 16_777_216 */
+  /** Maximum number of characters of a message. @default 16_777_216 */
   readonly maxChars?: number;
 }
 
-/** How a message ended; what a provider tells besides its text. */
+/** How a message ended, and other facts that a provider reports besides the text. */
 export interface TextEnding {
   /** @default "stop" */
   readonly finish?: FinishReason;
@@ -51,21 +55,21 @@ export interface TextEnding {
   readonly id?: string;
 }
 
-/** One message on its way. The calls and the text do not depend on how it is split into pieces. */
+/** Decodes one message. Calls and text do not depend on how it is split into pieces. */
 export interface TextDecoding {
   /** @throws ToolError `too_large` */
   push(text: string): readonly ModelEvent[];
-  /** Thinking that came with the text. */
+  /** Adds thinking that the provider sent separately from the text. */
   pushReasoning(text: string): readonly ModelEvent[];
-  /** The message is over. A call that lacks its end is text. Returns at least `reply-end`, the first time. */
+  /** Ends the message. A call without its end is text. The first call returns at least `reply-end`. */
   end(ending?: TextEnding): readonly ModelEvent[];
-  /** Notes for people on odd calls: a body together with its argument, a key that occurs twice. Also in the reply. */
+  /** Warnings for people about unusual calls: both a body and its argument, a repeated key. They are also in the reply. */
   readonly warnings: readonly string[];
 }
 
 /** A call to be written in text. */
 export interface WrittenCall {
-  /** As the tools are named in the text. */
+  /** The tool's name in the text, from `nameOf`. */
   readonly name: string;
   readonly input: JsonValue;
   readonly id?: string;

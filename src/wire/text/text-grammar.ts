@@ -1,86 +1,94 @@
-/** The parts of a text format: marks, and for each the text that follows it. */
+/** The parts of a text format: marks, and readers for the text after them. */
 import type { JsonValue } from "../../core/base/json.ts";
 import type { ModelTool } from "../../core/model.ts";
 import type { Reading, TextInput } from "./text-input.ts";
 
-/** A call as it was read. Text as `input` is JSON that is not parsed yet. */
+/** A call that was read. A string as `input` is JSON that is not parsed yet. */
 export interface ReadCall {
   readonly name: string;
   readonly input: JsonValue;
   readonly id?: string | undefined;
   readonly reasoning?: string | undefined;
-  /** Corrections made when the call was read. */
+  /** Corrections made while the call was read. */
   readonly warnings?: readonly string[] | undefined;
 }
 
-/** Where readers read from, and whom they tell. */
+/** The input of readers, and the receiver of what they read. */
 export interface ReadPlace {
   readonly input: TextInput;
-  /** Called with a whole call. False where it is not to be made: what was read since the last call is text, if the reader says so too. */
+  /** Reports a complete call. Returns false if it cannot be made: if the reader then returns false, everything read since the last call is text. */
   accept(call: ReadCall): boolean;
-  /** Whether a call of this name would be made. */
+  /** Whether a call with this name would be accepted. */
   knows(name: string): boolean;
-  /** Whether a tool has this name, or several have it as their bare one. */
+  /** Whether one tool has this name, or several have it as their bare name. */
   has(name: string): boolean;
-  /** Undefined where no tools were named, or not one alone has this name. */
+  /** Returns the tool of this name; undefined if no tools were given, or if the name is not that of exactly one. */
   tool(name: string): ModelTool | undefined;
-  /** No tools were named. */
+  /** Whether no tools were given, so that every name is accepted. */
   readonly anyTool: boolean;
-  /** By tool, the argument that the body of its call is. */
+  /** The argument that the body of a call is, by tool. */
   readonly bodyArguments: Readonly<Record<string, string>>;
-  /** Text of the message, and thinking. */
+  /** Reports text of the message; `think` reports thinking. */
   say(text: string): void;
   think(text: string): void;
   warn(warning: string): void;
-  /** Consumes what was read so far: it is no text, whatever follows. */
+  /** Consumes everything read so far, so that it is not text, whatever follows. */
   settle(): void;
-  /** Nothing but white space was said so far. */
+  /** Whether only white space was reported so far. */
   readonly silent: boolean;
 }
 
-/** Reads the text after a mark. False: it was no call, and what was read since the last one is text. */
+/** Reads the text after a mark. Returns false if it is not a call: then everything read since the last call is text. */
 export type CallReader = (place: ReadPlace, mark: string) => Reading<boolean>;
 
 export interface CallMark {
   readonly mark: string;
   readonly read: CallReader;
   /**
-   * Where the mark counts. `anywhere`: only models write it; `prose`: not where it is quoted, in code or in quotation marks;
-   * `line`: prose, at the beginning of a line; `start`: before anything else.
+   * Where the mark has its meaning. `anywhere`: only models write it; `prose`: not if it is quoted, in code or after a quotation mark; `line`: like
+   * prose, but at the beginning of a line; `start`: only before anything else.
    *
    * @default "anywhere"
    */
   readonly where?: "anywhere" | "prose" | "line" | "start";
-  /** Of what kind the next characters must be that are no white space, one kind a character: all else is text at once. */
+  /** Patterns for the next characters, not counting white space, one per character; if one does not match, the mark is text at once. */
   readonly behind?: readonly RegExp[];
-  /** Where no call follows it, the mark is one that precedes calls. */
+  /** Whether the mark, if no call follows it, is one of the marks in `before`. */
   readonly wraps?: boolean;
-  /** People and other programs write the mark, too: `auto` does not read it. @default false; what does not count `anywhere` is shared */
+  /**
+   * Whether people and other programs write the mark, too: `auto` does not read it.
+   *
+   * @default false, but marks that are not read `anywhere` are always shared
+   */
   readonly shared?: boolean;
   /** @default the grammar's */
   readonly unknownTools?: "text" | "call";
 }
 
-/** Marks around thinking: the one that opens it, and each that closes it. */
+/** Marks around thinking: the opening mark, and every mark that closes it. */
 export type ThinkingMarks = readonly [open: string, ...closes: string[]];
 
 export interface TextGrammar {
   readonly calls: readonly CallMark[];
-  /** Marks around calls: nothing by themselves, text in a message that has neither a call nor thinking. */
+  /** Marks before calls: dropped in a message that has a call or thinking, text in any other. */
   readonly before?: readonly string[];
-  /** Marks behind calls: left out in a message that has a call or thinking, text in any other. */
+  /** Marks after calls: dropped in a message that has a call or thinking, text in any other. */
   readonly after?: readonly string[];
-  /** Marks that models write and a reader should not see. */
+  /** Marks that models write, but that people should not see. */
   readonly unsaid?: readonly string[];
-  /** Marks around thinking. A token that closes where nothing is open is left out, a tag (`</think>`) is text. @default `<think>` and `</think>` */
+  /**
+   * Marks around thinking. A closing token without an opening one is dropped, a closing tag (`</think>`) is text.
+   *
+   * @default `<think>` and `</think>`
+   */
   readonly thinking?: readonly ThinkingMarks[];
-  /** Marks that end thinking which no mark closes later, where only calls follow: other calls in thinking are thinking. */
+  /** Marks that end thinking if no mark closes it later and only calls follow. Other calls inside thinking are part of it. */
   readonly thinkingEnds?: readonly string[];
   /** Whether a mark that would close thinking ends a call in the thinking instead, by the text before it. */
   readonly endsCall?: (text: string, mark: string) => boolean;
-  /** Pairs of marks around text that is not shown. */
+  /** Pairs of marks around text that is dropped. */
   readonly hidden?: readonly (readonly [open: string, close: string])[];
-  /** Reads the beginning of a message, before any mark; `shared` where people begin theirs so, too. */
+  /** Reads the beginning of a message, before any mark; `shared` if people begin messages like that, too. */
   readonly start?: Pick<CallMark, "read" | "shared">;
   /** @default "call" */
   readonly unknownTools?: "text" | "call";

@@ -1,4 +1,4 @@
-/** Text that comes in pieces, read as if it were whole: a reader waits (`yield`) where it needs more, and nothing is read twice. */
+/** Text that arrives in pieces, read as if it were whole: a reader yields until more text arrives, and reads nothing twice. */
 import type { MarkerSet } from "./marker-set.ts";
 
 /** A part of a reader: it yields to wait for more text, and returns what it read. */
@@ -29,7 +29,7 @@ export class TextInput {
     this.#ended = true;
   }
 
-  /** Puts back what was read last, to be read once more. A reader does so at most once for each kind of mark, so that time stays linear. */
+  /** Puts back the last text, to be read again. A reader does this at most once for each kind of mark, so that the time stays linear. */
   restore(text: string): void {
     this.#text = text + this.#text.slice(this.#at);
     this.#at = 0;
@@ -37,7 +37,7 @@ export class TextInput {
     this.#keptFrom = 0;
   }
 
-  /** Takes back what was read last, all of it behind the mark, to be read once more. */
+  /** Unreads the last text, which must be after the mark, to be read again. */
   unread(text: string): void {
     if (text.length <= this.#at) {
       this.#at -= text.length;
@@ -48,7 +48,7 @@ export class TextInput {
     this.#kept = [kept.slice(0, kept.length - text.length)];
   }
 
-  /** How many characters came and are not read yet. */
+  /** Number of characters that arrived but are not read yet. */
   get left(): number {
     return this.#text.length - this.#at;
   }
@@ -57,18 +57,18 @@ export class TextInput {
     return this.#ended;
   }
 
-  /** Forgets what was read so far: `kept` begins here. */
+  /** Sets the mark: forgets the text read so far, so that `kept` begins here. */
   mark(): void {
     if (this.#kept.length > 0) this.#kept = [];
     this.#keptFrom = this.#at;
   }
 
-  /** The text that was read since the mark. */
+  /** Returns the text read since the mark. */
   kept(): string {
     return this.#kept.join("") + this.#text.slice(this.#keptFrom, this.#at);
   }
 
-  /** The character `ahead` of the place we are at, without reading it; empty at the end of the text, or too far ahead. */
+  /** Returns the character `ahead` of this position without reading it; empty at the end of the text, or beyond the maximum look-ahead. */
   *peek(ahead = 0): Reading<string> {
     if (ahead > MAX_LOOK) return "";
     while (this.#at + ahead >= this.#text.length) {
@@ -78,20 +78,23 @@ export class TextInput {
     return this.#text.charAt(this.#at + ahead);
   }
 
-  /** The same at once, where it came already: cheaper than to ask for it. */
+  /** Returns the same character without waiting, undefined if it has not arrived: cheaper than `peek`. */
   seen(ahead: number): string | undefined {
     const at = this.#at + ahead;
     return at < this.#text.length && ahead <= MAX_LOOK ? this.#text.charAt(at) : undefined;
   }
 
-  /** How many characters of white space are at a place ahead, at most `max`; nothing is read. */
+  /** Returns how many characters of white space are at a position ahead, at most `max`; reads nothing. */
   *spacesAt(from: number, max: number): Reading<number> {
     let count = 0;
     while (count < max && SPACE.test(this.seen(from + count) ?? (yield* this.peek(from + count)))) count++;
     return count;
   }
 
-  /** Whether the next characters that are no white space are of these kinds, one kind a character, as far as it looks; nothing is read. */
+  /**
+   * Whether the next characters, not counting white space, match these patterns, one per character. True if the text ends, or the look-ahead is
+   * exhausted, before; reads nothing.
+   */
   *goesOn(kinds: readonly RegExp[]): Reading<boolean> {
     let ahead = 0;
     for (const kind of kinds) {
@@ -105,20 +108,20 @@ export class TextInput {
     return true;
   }
 
-  /** Whether a text is at this place. */
+  /** Whether a text is at this position. */
   *stands(text: string): Reading<boolean> {
     for (let ahead = 0; ahead < text.length; ahead++) if ((yield* this.peek(ahead)) !== text.charAt(ahead)) return false;
     return true;
   }
 
-  /** Reads a text if it is at this place. */
+  /** Reads a text if it is at this position. */
   *take(text: string): Reading<boolean> {
     if (!(yield* this.stands(text))) return false;
     this.#at += text.length;
     return true;
   }
 
-  /** Reads characters as long as they are of a kind, at most `max` of them. */
+  /** Reads characters while they match a pattern, at most `max` of them. */
   *while(kind: RegExp, max = Number.POSITIVE_INFINITY): Reading<string> {
     const pieces: string[] = [];
     let count = 0;
@@ -138,7 +141,10 @@ export class TextInput {
     yield* this.while(SPACE);
   }
 
-  /** Reads up to the next marker and past it, telling of the text before it as it comes; undefined at the end of the text. */
+  /**
+   * Reads up to the next marker and past it, and passes the text before it to `tell` as it arrives. Returns the marker; undefined at the end of the
+   * text.
+   */
   *until(markers: MarkerSet, tell: (text: string) => void): Reading<string | undefined> {
     for (;;) {
       const text = this.#text;
@@ -161,7 +167,7 @@ export class TextInput {
     }
   }
 
-  /** The text up to the next marker, and which it was. */
+  /** Returns the text up to the next marker, and the marker. */
   *textUntil(markers: MarkerSet): Reading<{ readonly text: string; readonly marker: string | undefined }> {
     const pieces: string[] = [];
     const marker = yield* this.until(markers, (piece) => pieces.push(piece));
@@ -169,11 +175,11 @@ export class TextInput {
   }
 
   /**
-   * Reads a value in brackets to its last one, strings respected; undefined where the text ends before.
+   * Reads a value in brackets up to its closing bracket, ignoring brackets in strings; undefined if the text ends before.
    *
-   * @param begun what was read of it already
-   * @param options `quotes`: further marks that begin and end a string, inside which nothing is escaped; `stops`: marks before which a
-   *   value that is still open, and not in a string, is given up
+   * @param begun the part of it that was already read
+   * @param options `quotes`: additional marks that begin and end a string, in which nothing is escaped; `stops`: marks at which an unclosed value is
+   * given up, unless they are in a string
    */
   *nested(begun = "", { quotes, stops }: NestedOptions = {}): Reading<string | undefined> {
     const nest = new Nest(begun);
@@ -203,7 +209,7 @@ export class TextInput {
     }
   }
 
-  /** The same, with the members behind it where a closing bracket too many ended it early: `{"a": {}}, "b": 1}`. */
+  /** Reads the same, and the members after it if a superfluous closing bracket ended it too early: `{"a": {}}, "b": 1}`. */
   *object(begun = "", options: NestedOptions = {}): Reading<string | undefined> {
     let text = yield* this.nested(begun, options);
     while (text !== undefined && (yield* this.#hasMember(options.bareKeys === true))) {
@@ -214,7 +220,7 @@ export class TextInput {
     return text;
   }
 
-  /** Whether a key without quotes and its colon are so far ahead. */
+  /** Whether an unquoted key and its colon are at a position ahead. */
   *#isBareKey(from: number): Reading<boolean> {
     for (let at = from; ; at++) {
       const next = this.seen(at) ?? (yield* this.peek(at));
@@ -222,7 +228,7 @@ export class TextInput {
     }
   }
 
-  /** Whether a comma, a key and its colon are at this place. */
+  /** Whether a comma, a key and its colon are at this position. */
   *#hasMember(bareKeys: boolean): Reading<boolean> {
     const comma = yield* this.spacesAt(0, MAX_SPACE);
     if ((yield* this.peek(comma)) !== ",") return false;
@@ -246,11 +252,11 @@ const BARE_KEY = /[\p{L}\p{N}_-]/u;
 export interface NestedOptions {
   readonly quotes?: MarkerSet;
   readonly stops?: MarkerSet;
-  /** Keys need no quotes. */
+  /** Whether keys may be unquoted. */
   readonly bareKeys?: boolean;
 }
 
-/** How deep in brackets we are, and whether in a string. */
+/** Tracks the depth of brackets, and whether the position is in a string. */
 class Nest {
   #depth = 0;
   #quote = 0;
@@ -265,7 +271,7 @@ class Nest {
     return this.#quote !== 0 || this.#marked !== undefined;
   }
 
-  /** True when the character closes the outermost bracket. */
+  /** Returns true if the character closes the outermost bracket. */
   step(code: number): boolean {
     if (this.#marked !== undefined) return false;
     if (this.#quote !== 0) {

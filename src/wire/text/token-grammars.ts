@@ -1,11 +1,11 @@
-/** Formats whose calls are between tokens of their own and begin with the tool's name. */
+/** Formats whose calls are between tokens and begin with the tool's name. */
 import { readArgumentText, mistralCalls, namedBehind, namedCall } from "./named-calls.ts";
 import { MarkerSet } from "./marker-set.ts";
 import { type OpeningTag, argumentTag } from "./opening-tag.ts";
 import { parameterCall } from "./parameter-calls.ts";
 import type { CallReader, TextGrammar } from "./text-grammar.ts";
 
-/** V3's tokens, and how models that were not trained on them misspell their bars and blanks. */
+/** V3's tokens, and the variants of their bars and spaces that models not trained on them write. */
 const DEEPSEEK_SPELLINGS = [
   ["<｜", "▁", "｜>"],
   ["<｜", "_", "｜>"],
@@ -23,7 +23,7 @@ const DEEPSEEK_ENDS = [...deepseekTokens("tool call end"), ...deepseekTokens("to
 const DEEPSEEK_SEPARATORS = deepseekTokens("tool sep");
 const KIMI_SEPARATORS = ["<|tool_call_argument_begin|>"];
 const KIMI_ENDS = ["<|tool_call_end|>", "<|tool_calls_section_end|>"];
-/** One reader for both families, as `<|tool_call_begin|>` is a mark of both. */
+/** One reader for both families, because both have the mark `<|tool_call_begin|>`. */
 const tokenCall = namedCall({
   separators: [...DEEPSEEK_SEPARATORS, ...KIMI_SEPARATORS],
   close: [...new Set([...DEEPSEEK_ENDS, ...KIMI_ENDS])],
@@ -89,7 +89,7 @@ function unescapeK3(text: string): string {
 }
 
 /**
- * Kimi K3: tags in tokens, and a channel each for thinking, the answer and the calls.
+ * The format of Kimi K3: tags that are tokens, and one channel each for thinking, the answer and the calls.
  *
  * @see https://github.com/ggml-org/llama.cpp `models/templates/Kimi-K3.jinja` (2026)
  */
@@ -131,7 +131,7 @@ export const MISTRAL: TextGrammar = {
   ],
 };
 
-/** `>>>name` and a line of JSON; `all` speaks to everybody, `python` takes code as it is, up to whom it speaks to next. */
+/** Reads `>>>name` and a line of JSON. `all` begins text for the user; `python` takes code unchanged, up to the next recipient. */
 const recipient: CallReader = function* (place) {
   const { input } = place;
   for (let marker: string | undefined = ">>>"; marker?.endsWith(">>>") === true;) {
@@ -159,7 +159,7 @@ export const FUNCTIONARY_3_2: TextGrammar = {
   unsaid: ["<|eot_id|>"],
 };
 
-/** Solar: the id, the name and the arguments each behind a token. */
+/** Reads Solar's calls: id, name and arguments, each after a token. */
 const solarCall: CallReader = function* (place) {
   const { input } = place;
   const id = (yield* input.while(/[^<\n]/u, 256)).trim();

@@ -1,12 +1,12 @@
-/** The tools of a message by every name that a call of them may bear. */
+/** Looks up the tools of a message by every name that a call may use. */
 import { DEFAULT_NAMESPACE, splitName } from "../../core/call.ts";
 import type { ModelTool } from "../../core/model.ts";
 import { providerName } from "../provider-name.ts";
 
 /**
- * Finds tools as the runtime would: by the name they were described with, by the qualified one, and by the bare one, which counts where
- * one tool has it. A bare name that several tools have is known and means none of them: the runtime refuses it with the candidates.
- * Names are worked out at the first look-up, as most messages call nothing.
+ * Finds tools as the runtime would: by the name in their description, by the qualified name, and by the bare name if only one tool has it. A bare
+ * name that several tools have is known, but finds none of them: the runtime refuses it with the candidates. Names are computed at the first look-up,
+ * as most messages have no calls.
  */
 export class ToolNames {
   readonly #tools: readonly ModelTool[];
@@ -26,7 +26,7 @@ export class ToolNames {
     return this.#has(this.spelled(name));
   }
 
-  /** The name without the number of the call behind it, or without itself behind it, where only that keeps it from being a tool's. */
+  /** Returns the name without the number of the call at its end, or without its own repetition, if only that keeps it from being a tool's name. */
   spelled(name: string): string {
     if ((!NUMBERED.test(name) && !REPEATED.test(name)) || this.#has(name)) return name;
     const once = name.replace(NUMBERED, "");
@@ -37,7 +37,7 @@ export class ToolNames {
     return this.#names().has(withoutPrefix(name)) || this.#names().has(name) || this.#shared.has(withoutPrefix(name));
   }
 
-  /** By every name, the qualified one. */
+  /** Returns the qualified name for every name. */
   *qualified(): Iterable<readonly [name: string, qualifiedName: string]> {
     for (const [name, tool] of this.#names()) yield [name, tool.name];
   }
@@ -75,9 +75,9 @@ export class ToolNames {
 
 const NONE: ReadonlySet<string> = new Set();
 const FUNCTIONS = "functions.";
-/** `functions.get_weather:0`, as Kimi K2 numbers its calls. */
+/** `functions.get_weather:0`: Kimi K2 numbers its calls. */
 const NUMBERED = /:\d{1,9}$/u;
-/** `get_weather.get_weather`, as Muse Glimmer names a tool that is in no group. */
+/** `get_weather.get_weather`: how Muse Glimmer names a tool without a group. */
 const REPEATED = /^([^.]{1,256})\.\1$/u;
 const DEFAULT = `${DEFAULT_NAMESPACE}::`;
 

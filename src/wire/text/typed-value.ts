@@ -1,17 +1,17 @@
-/** Arguments that a format delivers as text, as the values their schema asks for. */
+/** Converts arguments in plain text to the types of their schema. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { unescapeStep } from "../../core/base/json-pointer.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { readSureJson } from "../../schema/json-text/read-sure-json.ts";
 import { wordsFor } from "../../core/base/wording.ts";
 
-/** Strict JSON, or what can only be meant by text in another notation (`True`, `'a'`). Undefined where it is neither. */
+/** Reads strict JSON, or unambiguous text in another notation (`True`, `'a'`); undefined if it is neither. */
 export function readValue(text: string): JsonValue | undefined {
   const strict = readStrict(text);
   return strict === undefined ? readSureJson(text)?.value : strict;
 }
 
-/** Undefined where it is not JSON, has a key twice, or a number that would lose digits. */
+/** Reads strict JSON; undefined if the text is not JSON, repeats a key, or has a number that would lose digits. */
 export function readStrict(text: string): JsonValue | undefined {
   try {
     return parseJson(text);
@@ -20,20 +20,20 @@ export function readStrict(text: string): JsonValue | undefined {
   }
 }
 
-/** Arguments as a model wrote them; text where they are no strict JSON, for the runtime to mend or refuse. */
+/** Returns the parsed object; the text itself if it is not a strict JSON object, for the runtime to repair or refuse. */
 export function readObject(text: string): JsonValue {
   const value = readStrict(text);
   return isJsonObject(value) ? value : text;
 }
 
-/** Whether a text begins like an object with a key: braces around anything else are no arguments. */
+/** Whether a text begins like an object with a key: braces around anything else are not arguments. */
 export function beginsLikeObject(text: string): boolean {
   return HAS_KEY.test(text);
 }
 
 const HAS_KEY = /^\s{0,256}\{\s{0,256}(?:["'\\]|[\p{L}\p{M}\p{N}_$-]{1,256}\s{0,16}[:=])/u;
 
-/** Takes a text for what it looks like: JSON that is not a string is that value, all else stays text. */
+/** Guesses the type of a text: JSON that is not a string becomes that value, everything else stays text. */
 export function guessValue(text: string): JsonValue {
   if (!LOOKS_LIKE_VALUE.test(text)) return text;
   const value = readValue(text);
@@ -42,7 +42,7 @@ export function guessValue(text: string): JsonValue {
 
 const LOOKS_LIKE_VALUE = /^\s{0,64}(?:[-[{\d]|true|True|false|False|null|None)/u;
 
-/** The value of an argument; the text itself where it is not what the schema asks for, for the runtime to refuse. */
+/** Returns the value of an argument; the text itself if it does not match the schema's type, for the runtime to refuse. */
 export function typedValue(text: string, schema: JsonValue | undefined, root: JsonValue | undefined): JsonValue {
   const types = typesOf(schema, root, MAX_STEPS);
   if (types.size === 0 || types.has("any")) return text;
@@ -53,7 +53,7 @@ export function typedValue(text: string, schema: JsonValue | undefined, root: Js
   return value === undefined || !types.has(typeOf(value)) ? text : value;
 }
 
-/** Where a string will do, only what can hardly be one is taken for something else. */
+/** Converts text for a schema that allows a string: only null, objects and arrays become another type. */
 function typedBesideText(text: string, trimmed: string, types: ReadonlySet<string>): JsonValue {
   if ((trimmed === "null" || trimmed === "None") && types.has("null")) return null;
   if (!/^[{[]/u.test(trimmed)) return text;
@@ -61,7 +61,7 @@ function typedBesideText(text: string, trimmed: string, types: ReadonlySet<strin
   return value !== undefined && typeof value !== "string" && types.has(typeOf(value)) ? value : text;
 }
 
-/** JSON whose quotes were escaped once too often. */
+/** Reads JSON whose quotes were escaped once too often. */
 function readEscaped(text: string): JsonValue | undefined {
   if (!text.includes("\\")) return undefined;
   const inner = readValue(`"${text}"`);
@@ -76,7 +76,7 @@ function typeOf(value: JsonValue): string {
   return typeof value;
 }
 
-/** JSON types that a schema allows, `integer` as `number`; `any` where it does not say. */
+/** Returns the JSON types that a schema allows, `integer` as `number`; `any` if it does not restrict them. */
 function typesOf(schema: JsonValue | undefined, root: JsonValue | undefined, steps: number): ReadonlySet<string> {
   if (steps === 0 || !isJsonObject(schema)) return ANY;
   const { type, enum: values, const: value, anyOf, oneOf, allOf, $ref } = schema;
@@ -102,7 +102,7 @@ function plainType(type: string): string {
   return LOOSE_TYPES.get(type) ?? type;
 }
 
-/** `#/$defs/Address` in the tool's own schema. */
+/** Resolves a reference such as `#/$defs/Address` in the tool's own schema. */
 function resolve(reference: string, root: JsonValue | undefined): JsonValue | undefined {
   if (!reference.startsWith("#/")) return undefined;
   let at = root;
@@ -113,24 +113,24 @@ function resolve(reference: string, root: JsonValue | undefined): JsonValue | un
   return at;
 }
 
-/** The schema of an argument, if the tool has one of that name. */
+/** Returns the schema of an argument, if the tool has one with that name. */
 export function propertySchema(schema: unknown, key: string): JsonValue | undefined {
   const properties = isJsonObject(schema) ? schema["properties"] : undefined;
   return isJsonObject(properties) && Object.hasOwn(properties, key) ? properties[key] : undefined;
 }
 
-/** Whether a schema allows a JSON type, or does not say. */
+/** Whether a schema allows a JSON type, or does not restrict types. */
 export function allowsType(schema: JsonValue | undefined, root: JsonValue | undefined, type: string): boolean {
   const types = typesOf(schema, root, MAX_STEPS);
   return types.has(type) || types.has("any");
 }
 
-/** The schema of a member of a nested object: its own, or that of one of its choices. */
+/** Returns the schema of a nested object's property, from the schema itself or from one of its alternatives. */
 export function memberSchema(schema: JsonValue | undefined, root: JsonValue | undefined, key: string): JsonValue | undefined {
   return partOf(schema, root, (one) => propertySchema(one, key));
 }
 
-/** The schema of the items of an array. */
+/** Returns the schema of an array's items. */
 export function itemSchema(schema: JsonValue | undefined, root: JsonValue | undefined): JsonValue | undefined {
   return partOf(schema, root, ({ items }) => items);
 }
@@ -155,7 +155,7 @@ function partOf(
 
 const MAX_CHOICES = 16;
 
-/** The names of all arguments a schema has, and of those it requires. */
+/** Returns the names of all arguments, and of the required ones. */
 export function argumentNames(schema: unknown): { readonly all: readonly string[]; readonly required: readonly string[] } {
   const { properties, required }: JsonObject = isJsonObject(schema) ? schema : {};
   return {

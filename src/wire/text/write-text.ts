@@ -1,4 +1,4 @@
-/** Writes tools, calls and answers as text, byte for byte the same for the same input. */
+/** Writes tools, calls and results as text; deterministic, byte for byte. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ModelTool } from "../../core/model.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
@@ -13,11 +13,11 @@ import { argumentNames, propertySchema } from "./typed-value.ts";
 
 /** How a format writes. */
 export interface TextWriting {
-  /** One call, and how many are before it in the message. */
+  /** Writes one call; `index` is its position in the message. */
   call(call: WrittenCall, index: number): string;
-  /** Before, between and behind the calls of a message. @default "", "\n", "" */
+  /** The texts before, between and after the calls of a message. @default "", "\n", "" */
   readonly around?: readonly [before: string, between: string, after: string];
-  /** Before and behind an answer. @default `[TOOL RESULT: name]` and a line end, and nothing */
+  /** The texts before and after a result. @default `[TOOL RESULT: name]` and a line end before it, nothing after it */
   readonly answer?: readonly [before: string, after: string];
 }
 
@@ -45,13 +45,13 @@ export function writeResults(answers: readonly WrittenAnswer[], grammar: TextGra
     .join("\n");
 }
 
-/** Whether a text would be taken for calls, if a model said it. */
+/** Whether a text would be read as calls in a model's message. */
 function reads(text: string, grammar: TextGrammar): boolean {
   const decoding = decodeText(grammar, { unknownTools: "call", thinking: "keep", maxChars: Number.POSITIVE_INFINITY });
   return [...decoding.push(text), ...decoding.end()].some(({ type }) => type === "call-open");
 }
 
-/** JSON as the seeds have it; undefined for other text. */
+/** Writes JSON with the spaces that Python writes; undefined for text that is not a JSON object or array. */
 function spacedText(text: string): string | undefined {
   if (!/^[{[]/u.test(text)) return undefined;
   try {
@@ -61,9 +61,9 @@ function spacedText(text: string): string | undefined {
   }
 }
 
-/** A character of no width behind the first of a mark takes it apart: it reads the same and means nothing. */
+/** A zero-width character after the first character of a mark breaks it up: it looks the same, but is not a mark any more. */
 const NO_WIDTH = "\u200B";
-/** With what the control tokens of models begin, whatever the format. */
+/** The beginnings of models' control tokens, for every format. */
 const CONTROL = [
   "<|",
   "<｜",
@@ -79,7 +79,7 @@ const CONTROL = [
   "</s>",
 ];
 
-/** Matches the marks that an answer must not hold: those that open or close a call or an answer. */
+/** Matches the marks that a result must not contain: those that open or close a call or a result. */
 function forgeable(
   { calls, before = [], after = [], unsaid = [], thinking = DEFAULT_THINKING }: TextGrammar,
   answer: readonly string[],
@@ -92,14 +92,14 @@ function forgeable(
 const JSON_OPENING = /[{[](?=\s{0,64}["'{])/gu;
 const PYTHON_OPENING = /\[(?=\s{0,256}[\p{L}_][\p{L}\p{M}\p{N}_.:-]{0,255}\()/gu;
 
-/** Calls that begin with one character need more than that to be one: in text that is not JSON, what would make them. */
+/** Returns patterns for calls that begin with a single character: in text that is not JSON, only a match of these could begin a call. */
 function openings({ calls }: TextGrammar): readonly RegExp[] {
   const marks = calls.map(({ mark }) => mark).filter((mark) => mark.length === 1);
   if (marks.includes("{") || marks.includes("[")) return [JSON_OPENING, PYTHON_OPENING];
   return marks.map((mark) => new RegExp(`\\u{${mark.charCodeAt(0).toString(16)}}(?=[/\\p{L}_])`, "gu"));
 }
 
-/** Marks in a text read the same and mean nothing. */
+/** Breaks up marks in a text: they look the same, but are not marks any more. */
 export function takeApart(text: string, marks: MarkerSet): string {
   const pieces: string[] = [];
   let from = 0;
@@ -111,7 +111,7 @@ export function takeApart(text: string, marks: MarkerSet): string {
   return [...pieces, text.slice(from)].join(NO_WIDTH);
 }
 
-/** The name a tool has in text: the provider's, which every format can bear, or its own where the format can bear any. */
+/** Returns the name of a tool in text: its provider name, which every format allows, or its own name if the format allows any. */
 export type NameOf = (tool: Pick<ModelTool, "name" | "fingerprint">) => string;
 
 export const plainName: NameOf = ({ name, fingerprint }) =>
@@ -135,12 +135,12 @@ export function describeTools(tools: readonly ModelTool[], writing: TextWriting,
   ].join("\n\n");
 }
 
-/** A schema is JSON: it was read from one, or checked when the tool was defined. */
+/** Returns a schema as JSON, which it is: it was parsed from JSON, or checked when the tool was defined. */
 function asJson(schema: ModelTool["inputSchema"]): JsonValue {
   return schema as JsonValue;
 }
 
-/** The arguments that must be there, each with a value of its type. */
+/** Returns the required arguments, each with a value of its type. */
 function example(schema: unknown): JsonValue {
   const { all, required } = argumentNames(schema);
   const keys = required.length > 0 ? required : all.slice(0, 1);
