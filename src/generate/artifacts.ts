@@ -1,10 +1,10 @@
-/** The artifacts of enrichments, by their keys. */
+/** The artifacts of enrichments, by key. */
 import { ToolError } from "../core/error.ts";
 
-/** A class, abstract ones included. */
+/** A class, possibly abstract. */
 export type ArtifactType<Artifact> = abstract new (...parameters: never[]) => Artifact;
 
-/** The artifacts of one run. Nothing is ever added to what a reader holds: another run makes others. */
+/** The artifacts of one run. Immutable: another run creates new ones. */
 export class Artifacts {
   readonly #values: ReadonlyMap<string, unknown>;
 
@@ -12,7 +12,7 @@ export class Artifacts {
     this.#values = values;
   }
 
-  /** As it was made; undefined when there is none of this key. */
+  /** Returns the artifact with this key; undefined if there is none. */
   get(key: string): unknown {
     return this.#values.get(key);
   }
@@ -21,7 +21,7 @@ export class Artifacts {
     return [...this.#values.keys()];
   }
 
-  /** The artifact of this key. @throws ToolError `not_found` when there is none, or it is of another type */
+  /** Returns the artifact with this key. @throws ToolError `not_found` if there is none, or if it is of another type */
   require<Artifact>(key: string, type: ArtifactType<Artifact>): Artifact {
     const value = this.#values.get(key);
     if (value instanceof type) return value;

@@ -1,4 +1,4 @@
-/** The tools that data is generated from: one flat list, each with a name of its own. */
+/** The tools that data is generated from, as a flat list with unique ids. */
 import { checkArgument, hasMethods } from "../core/check-argument.ts";
 import { OWN_NAMESPACE, qualifiedName } from "../core/call.ts";
 import type { Tool } from "../core/tool.ts";
@@ -11,20 +11,20 @@ import { addTo } from "../core/base/add-to.ts";
 /** One tool of a catalog. */
 export interface CatalogTool {
   /**
-   * The name of the tool in artifacts: its qualified name, and for a further overload of that name, the name, `#` and the beginning of its
-   * input schema's fingerprint.
+   * The unique name of the tool in artifacts: its qualified name; for another overload of that name, followed by `#` and the beginning of its input
+   * schema's fingerprint.
    */
   readonly id: string;
   readonly namespace: string;
-  /** `namespace::name`, by which it is called. Overloads share it. */
+  /** `namespace::name`, the name by which it is called. Overloads share it. */
   readonly qualifiedName: string;
   readonly tool: Tool;
 }
 
-/** A registry, or toolsets as they are given to a runtime. */
+/** A registry, or toolsets as they are passed to a runtime. */
 export type ToolCollection = Pick<Registry, "list"> | readonly Toolset[];
 
-/** Toolsets with the tools that are on offer, from whatever holds them; the runtime's own tools are not among them. */
+/** Returns toolsets with their enabled tools, without the runtime's own tools. */
 export function toolsetsIn(tools: ToolCollection): readonly Toolset[] {
   const isRegistry = hasMethods(tools, "list");
   checkArgument(
@@ -49,12 +49,12 @@ function isOffered({ enabled }: { readonly enabled?: boolean }): boolean {
   return enabled !== false;
 }
 
-/** Every tool of the toolsets, in order, each with an id that no other has. */
+/** Returns every tool of the toolsets, in order, each with a unique id. */
 export function catalogOf(toolsets: readonly Toolset[]): readonly CatalogTool[] {
   const taken = new Set<string>();
   return toolsets.flatMap(({ name: namespace, tools = [] }) =>
     tools.map((given) => {
-      const tool = plainTool(given); // an enrichment may copy it, and methods of a class are not copied
+      const tool = plainTool(given); // an enrichment may copy it, which would lose the methods of a class
       const name = qualifiedName(namespace, tool.name);
       const id = freeId(name, tool, taken);
       taken.add(id);
@@ -75,6 +75,6 @@ function hashOf({ inputSchema }: Tool): string {
   try {
     return schemaFingerprint(inputSchema).slice(0, HASH_LENGTH);
   } catch {
-    return "overload"; // a schema that is not JSON: the tool cannot be called, but is listed
+    return "overload"; // the schema is not JSON: the tool cannot be called, but is listed
   }
 }

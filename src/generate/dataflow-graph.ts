@@ -1,21 +1,21 @@
-/** Edges from what tools give to what tools take, to be followed either way. */
+/** Edges from tools' outputs to tools' inputs, which can be followed in both directions. */
 import { addTo } from "../core/base/add-to.ts";
 
 /** One parameter of one tool. */
 export interface ParameterPlace {
   /** The id of the tool in the catalog. */
   readonly tool: string;
-  /** The property of its input or output; `$` for a result that is not an object. */
+  /** The property of the tool's input or output; `$` for an output that is not an object. */
   readonly name: string;
 }
 
-/** A field of one tool's output that can be an input of another tool. */
+/** An output field of one tool that can be an input of another tool. */
 export interface DataflowEdge {
-  /** An output. */
+  /** The output field. */
   readonly from: ParameterPlace;
-  /** An input of another tool. */
+  /** The input of another tool. */
   readonly to: ParameterPlace;
-  /** From above 0 to 1. */
+  /** The strength of the edge, above 0 and at most 1. */
   readonly score: number;
 }
 
@@ -33,12 +33,12 @@ export class DataflowGraph {
     }
   }
 
-  /** The edges from the outputs of a tool. */
+  /** Returns the edges from the outputs of a tool. */
   out(tool: string): readonly DataflowEdge[] {
     return this.#out.get(tool) ?? [];
   }
 
-  /** The edges to the inputs of a tool: the same edges, from the other end. */
+  /** Returns the edges to the inputs of a tool. */
   in(tool: string): readonly DataflowEdge[] {
     return this.#in.get(tool) ?? [];
   }

@@ -1,4 +1,4 @@
-/** Which tool's output can be another tool's input: a graph from names and types. */
+/** Finds which tool's output can be another tool's input: a graph from names and types. */
 import { quoted } from "../core/base/wording.ts";
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
@@ -13,26 +13,26 @@ import { matchByVectors, matchByWords, type TextMatcher } from "./text-match.ts"
 import { WHOLE, inputParameters, outputParameters } from "./tool-parameters.ts";
 import type { Embed } from "./vectors.ts";
 
-/** How the edges between tools are found. */
+/** Options for finding the edges between tools. */
 export interface DataflowOptions {
-  /** Compare parameters by the meaning of their names and descriptions, every output with every input, instead of by their words. */
+  /** Compares parameters by the meaning of their names and descriptions, each output with each input, instead of by their words. */
   readonly embed?: Embed;
-  /** Weaker edges are left out. From above 0 to 1. @default 0.5 */
+  /** Minimum score of an edge, above 0 and at most 1; weaker edges are left out. @default 0.5 */
   readonly minScore?: number;
-  /** Most edges from one output parameter into one namespace, the strongest. Integer ≥ 1. @default 10 */
+  /** Maximum number of edges from one output parameter into one namespace; the strongest are kept. Integer ≥ 1. @default 10 */
   readonly maxEdges?: number;
 }
 
 export const DATAFLOW = "dataflow";
 
 /**
- * Draws an edge from an output parameter to an input parameter of another tool when the two are alike in name or description and the
- * type of the one can be used where the other is wanted. The artifact is a `DataflowGraph`.
+ * Draws an edge from an output parameter to an input parameter of another tool if their names or descriptions are similar and their types are
+ * compatible. The artifact is a `DataflowGraph`.
  *
- * An edge's score is the greater likeness of the two, from 0 to 1, times that of the types. Tools without an output schema have no way
- * out: see `outputSchemas`, which runs before where it is there.
+ * An edge's score is the similarity of the names or of the descriptions, whichever is greater, from 0 to 1, times that of the types. Tools without an
+ * output schema have no outgoing edges: see `outputSchemas`, which runs before this one if it is used.
  *
- * @throws ToolError `invalid_argument` at once for options that cannot work
+ * @throws ToolError `invalid_argument` at once for invalid options
  */
 export function dataflow(options: DataflowOptions = {}): Enrichment {
   checkKnownKeys(options, { embed: "function", minScore: true, maxEdges: true }, "dataflow()");
@@ -45,7 +45,7 @@ export function dataflow(options: DataflowOptions = {}): Enrichment {
 
 const DEFAULT_MIN_SCORE = 0.5;
 const DEFAULT_MAX_EDGES = 10;
-/** So many outputs are worked through before the event loop has its turn. */
+/** Number of outputs processed before yielding to the event loop. */
 const AT_ONCE = 200;
 
 type Settings = DataflowOptions & Required<Pick<DataflowOptions, "minScore" | "maxEdges">>;

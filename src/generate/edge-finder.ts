@@ -1,4 +1,4 @@
-/** Finds the strongest edges out of an output parameter, without looking at every input. */
+/** Finds the strongest edges from an output parameter, without comparing it with every input. */
 import type { DataflowEdge } from "./dataflow-graph.ts";
 import type { TextMatcher } from "./text-match.ts";
 import type { ParameterType } from "./tool-parameters.ts";
@@ -8,7 +8,7 @@ export interface ToolParameter {
   readonly tool: string;
   readonly namespace: string;
   readonly name: string;
-  /** The words that its name is compared by. */
+  /** The words by which its name is compared. */
   readonly words: string;
   readonly description: string;
   readonly type: ParameterType;
@@ -17,14 +17,14 @@ export interface ToolParameter {
 export interface EdgeFinderOptions {
   readonly outputs: readonly ToolParameter[];
   readonly inputs: readonly ToolParameter[];
-  /** Ways to compare; the best one counts. */
+  /** The ways to compare; the best score counts. */
   readonly matchers: readonly TextMatcher[];
   readonly minScore: number;
-  /** Out of one output into one namespace. */
+  /** Maximum number of edges from one output into one namespace. */
   readonly maxEdges: number;
 }
 
-/** Inputs of one text, namespace and type: whatever leads to one of them leads to all, with one score. */
+/** Inputs with the same text, namespace and type: an edge to one of them implies an edge to all, with the same score. */
 interface InputClass {
   readonly namespace: string;
   readonly type: ParameterType;
@@ -37,7 +37,7 @@ interface ScoredClass extends InputClass {
 
 export class EdgeFinder {
   readonly #options: EdgeFinderOptions;
-  /** By matcher, then by input text. */
+  /** By matcher, then by the index of the input text. */
   readonly #classes: readonly (readonly (readonly InputClass[])[])[];
   /** By matcher, then by output text and type, the strongest first. */
   readonly #found: readonly Map<string, readonly ScoredClass[]>[];
@@ -48,7 +48,7 @@ export class EdgeFinder {
     this.#found = options.matchers.map(() => new Map());
   }
 
-  /** At most `maxEdges` into each namespace: the strongest, and of equal ones those that come first. Never into the same tool. */
+  /** Returns at most `maxEdges` edges into each namespace: the strongest, of equal ones the first. Never edges into the same tool. */
   edgesFrom(output: number): readonly DataflowEdge[] {
     const { outputs, inputs, matchers } = this.#options;
     const from = outputs[output];
@@ -68,7 +68,7 @@ export class EdgeFinder {
     return edges;
   }
 
-  /** Counts one more edge into a namespace, if there is room for it. */
+  /** Counts one more edge into a namespace; returns false if there is no room for it. */
   #hasRoom(counts: Map<string, number>, namespace: string): boolean {
     const count = counts.get(namespace) ?? 0;
     if (count >= this.#options.maxEdges) return false;
@@ -127,13 +127,14 @@ function classify(inputs: readonly ToolParameter[], texts: readonly number[]): r
 const EXACT = 1;
 const NUMERIC = 0.8;
 const SHARED_KEYS = 0.9;
-/** Nothing is known that speaks against it. */
+/** The score if one of the types is not specific enough to compare. */
 const OPAQUE = 0.7;
 const NONE = 0;
 
 /**
- * From 0, never, to 1, the same type: 0.8 between `integer` and `number`, 0.9 for objects with a property in common, 0.7 where one of
- * the two says too little to tell. Lists go with lists only, by what they hold. Of several types that each may have, the best pair counts.
+ * Returns the compatibility of two types, from 0 (never) to 1 (the same type): 0.8 between `integer` and `number`, 0.9 for objects with a common
+ * property, 0.7 if one of the two is not specific enough. Arrays match only arrays, by their items. If both may have several types, the best pair
+ * counts.
  */
 function typeMatch(output: ParameterType, input: ParameterType): number {
   if (output.kinds.size === 0 || input.kinds.size === 0) return OPAQUE;

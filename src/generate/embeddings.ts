@@ -1,4 +1,4 @@
-/** A vector for each tool, by a function that the program brings. */
+/** Computes a vector for each tool with a function that the program provides. */
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
@@ -23,7 +23,7 @@ export class ToolVectors {
     this.#vectors = vectors;
   }
 
-  /** By the id of a tool. */
+  /** Returns the vector of the tool with this id. */
   get(tool: string): Float32Array | undefined {
     return this.#vectors.get(tool);
   }
@@ -34,9 +34,9 @@ export class ToolVectors {
 }
 
 /**
- * Makes a vector of each tool's name, description and the names of its inputs. The artifact is a `ToolVectors`.
+ * Computes a vector from each tool's name, description and the names of its inputs. The artifact is a `ToolVectors`.
  *
- * @throws ToolError `invalid_argument` at once for options that cannot work; rejects when `embed` fails
+ * @throws ToolError `invalid_argument` at once for invalid options; rejects if `embed` fails
  */
 export function embeddings(options: EmbeddingsOptions): Enrichment {
   checkKnownKeys(options, OPTIONS, "embeddings()");
@@ -67,7 +67,7 @@ async function embedTools(options: EmbeddingsOptions, context: EnrichmentContext
   return { artifact: new ToolVectors(sameLength(tools, vectors)) };
 }
 
-/** @throws ToolError when what was kept is of another length than what was made now, as after a change of the model without a new label */
+/** @throws ToolError `invalid_output` if cached vectors differ in length from new ones, as after a change of the model without a new label */
 function sameLength(tools: readonly CatalogTool[], vectors: readonly (Float32Array | undefined)[]): ReadonlyMap<string, Float32Array> {
   const lengths = new Set(vectors.map((vector) => vector?.length));
   if (lengths.size > 1) {
@@ -85,7 +85,7 @@ function textOf(entry: CatalogTool | undefined): string {
   return `${name}: ${description}${inputs.length === 0 ? "" : ` (${inputs.join(", ")})`}`;
 }
 
-/** Little-endian 32-bit numbers in base64: a tenth of their JSON. */
+/** Returns the vector as little-endian 32-bit numbers in base64, a tenth of the size of its JSON. */
 function writeVector(vector: Float32Array): string {
   const bytes = Buffer.alloc(vector.length * BYTES);
   for (const [index, value] of vector.entries()) bytes.writeFloatLE(value, index * BYTES);

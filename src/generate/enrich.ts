@@ -1,4 +1,4 @@
-/** Runs enrichments over tools, each after those it needs. */
+/** Runs enrichments over tools, each after those it depends on. */
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Log } from "../core/ports.ts";
@@ -10,27 +10,27 @@ import { catalogOf, toolsetsIn, type CatalogTool, type ToolCollection } from "./
 import type { Enrichment, EnrichmentResult } from "./enrichment.ts";
 import { sortEnrichments } from "./sort-enrichments.ts";
 
-/** How tools are enriched. */
+/** Options for a run of enrichments. */
 export interface EnrichOptions {
   readonly signal?: AbortSignal;
   /** @default warnings go to standard error */
   readonly log?: Log;
-  /** Called with the progress of an enrichment. Its errors are ignored. */
+  /** Called with the progress of each enrichment. Errors that it throws are ignored. */
   readonly onProgress?: (progress: EnrichmentProgress) => void;
 }
 
-/** How far the enrichments of a run are. */
+/** The progress of a run. */
 export interface EnrichmentProgress {
-  /** The key of the enrichment. */
+  /** The key of the enrichment that is running. */
   readonly enrichment: string;
   readonly done: number;
   readonly total: number;
 }
 
-/** Tools with what was worked out about them. Never changes: after a refresh, enrich again. */
+/** Tools with the artifacts of a run. Immutable: after a refresh, enrich again. */
 export class Enriched {
   readonly tools: readonly CatalogTool[];
-  /** The toolsets that were given, with the tools as they are now, ready for a runtime or a source. */
+  /** The given toolsets with the enriched tools, for use by a runtime or a source. */
   readonly toolsets: readonly Toolset[];
   readonly artifacts: Artifacts;
   readonly #byId: ReadonlyMap<string, CatalogTool>;
@@ -42,7 +42,7 @@ export class Enriched {
     this.#byId = new Map(tools.map((tool) => [tool.id, tool]));
   }
 
-  /** @throws ToolError `not_found` */
+  /** Returns the tool with this id. @throws ToolError `not_found` */
   require(id: string): CatalogTool {
     const tool = this.#byId.get(id);
     if (tool === undefined) throw new ToolError("not_found", `There is no tool ${JSON.stringify(id)} among those that were enriched.`);
@@ -51,13 +51,13 @@ export class Enriched {
 }
 
 /**
- * Runs every enrichment once, each after those it depends on, whatever the order of the list, and one at a time.
+ * Runs every enrichment once, one at a time, each after those it depends on, whatever the order of the array.
  *
- * The tools given are never changed: an enrichment that improves one makes a new tool. Called again, it begins again with the tools as
- * they are then, so nothing of an earlier run is left.
+ * The given tools are never changed: an enrichment that improves a tool creates a new one. Each call starts again from the tools as they are then, so
+ * nothing of an earlier run remains.
  *
- * @throws ToolError at once, `duplicate` for two of one key, `invalid_argument` for a dependency that is missing or goes in a circle.
- * Rejects with `cancelled` when the signal aborts, and with the error of an enrichment that fails
+ * @throws ToolError at once: `duplicate` for two enrichments with one key, `invalid_argument` for a missing or circular dependency. Rejects with
+ * `cancelled` if the signal aborts, and with the error of an enrichment that fails
  */
 export function enrich(tools: ToolCollection, enrichments: readonly Enrichment[], options: EnrichOptions = {}): Promise<Enriched> {
   checkKnownKeys(options, { signal: "AbortSignal", log: "object", onProgress: "function" }, "enrich()");
@@ -126,7 +126,7 @@ function replaceTools(tools: readonly CatalogTool[], changed: ReadonlyMap<string
   });
 }
 
-/** The tools are in the order in which the toolsets have them. */
+/** Returns the toolsets with the enriched tools, which are in the order of the toolsets' own. */
 function putBack(toolsets: readonly Toolset[], tools: readonly CatalogTool[]): readonly Toolset[] {
   let next = 0;
   return toolsets.map((toolset) => {

@@ -7,17 +7,19 @@ import { enrich, type EnrichOptions, type Enriched } from "./enrich.ts";
 import type { Enrichment } from "./enrichment.ts";
 import { sortEnrichments } from "./sort-enrichments.ts";
 
-/** A source of tools with what enrichments have added. */
+/** A source whose tools have been enriched. */
 export interface EnrichedSource extends ToolSource {
-  /** The result of the latest load that went well. @throws ToolError `unavailable` before the first one */
+  /** The result of the latest successful load. @throws ToolError `unavailable` before the first one */
   readonly enriched: Enriched;
 }
 
 /**
- * Wraps a source: what it loads is enriched before a runtime sees it, again at each refresh, and the artifacts of the load before are
- * replaced as a whole. Tools that engines bring when they are opened do not pass through here: give `enrich` the registry for those, or
- * name the enrichments in a configuration.
- * A runtime waits 30 seconds for a source: what asks a model about many tools wants a cache, filled by `enrich` beforehand.
+ * Wraps a source, so that its tools are enriched before a runtime sees them, again at each refresh; each load replaces all artifacts of the one
+ * before.
+ *
+ * Tools that engines list when they are opened are not enriched here: pass the registry to `enrich` for those, or name the enrichments in a
+ * configuration. A runtime waits at most 30 seconds for a source: enrichments that ask a model about many tools need a cache, filled by `enrich`
+ * beforehand.
  *
  * @throws ToolError at once, as `enrich` does
  */

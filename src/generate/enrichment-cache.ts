@@ -1,4 +1,4 @@
-/** Keeps what enrichments worked out on the disk, tool by tool, so that only what changed is worked out again. */
+/** Caches the answers of enrichments on disk, per tool, so that only changed tools are computed again. */
 import { hash } from "node:crypto";
 import { mkdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -12,28 +12,28 @@ import type { Tool } from "../core/tool.ts";
 import { replaceFile } from "../documents/replace-file.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 
-/** Where an enrichment keeps its answers, and whether it asks again. */
+/** Where an enrichment caches its answers, and whether it uses the cached ones. */
 export interface EnrichmentCacheOptions {
   /**
-   * A folder; the answers are in `enrichments/<type>/<sha256>.json` below it. An answer is used as long as the tool has the same name,
-   * description and schemas. Left out = nothing is kept.
+   * A folder; the answers are in `enrichments/<type>/<sha256>.json` in it. An answer is used as long as the tool has the same name, description and
+   * schemas. Left out = nothing is cached.
    */
   readonly cache?: string;
   /**
-   * Anything else that answers depend on, such as the name of the model: another label is another file. Not what only varies an answer, such as
-   * its temperature.
+   * Anything else that the answers depend on, such as the name of the model: each label has its own file. Do not include settings that only vary the
+   * answer, such as a temperature.
    */
   readonly label?: string;
-  /** Compute everything again, and keep that. @default false */
+  /** Whether everything is computed again, and the cache is overwritten. @default false */
   readonly force?: boolean;
 }
 
 export const CACHE_OPTIONS: OptionNames<EnrichmentCacheOptions> = { cache: true, label: true, force: true };
 
 interface Entries {
-  /** The enrichment, as it is called in the path. */
+  /** The name of the enrichment in the path. */
   readonly type: string;
-  /** Changed whenever answers of the same tool may become others. */
+  /** Incremented whenever the answers for an unchanged tool may differ. */
   readonly version: number;
 }
 
@@ -54,12 +54,12 @@ export class EnrichmentCache {
     this.#log = log;
   }
 
-  /** Reads the kept answers, by `toolKey`: empty when there are none, when they are not wanted, and, with a warning, when they cannot be used. */
+  /** Reads the cached answers, by `toolKey`. Empty if there are none, if `force` is set, or, with a warning, if they cannot be read. */
   async read(): Promise<ReadonlyMap<string, JsonValue>> {
     return this.#force ? new Map() : await this.#load();
   }
 
-  /** Adds to what is kept, also to what another process has added meanwhile. A disk that fails costs a warning. */
+  /** Adds entries to the cache file, including those that another process added meanwhile. If writing fails, it logs a warning. */
   async add(entries: ReadonlyMap<string, JsonValue>): Promise<void> {
     const path = this.#path;
     if (path === undefined || entries.size === 0) return;
@@ -94,7 +94,7 @@ async function exists(path: string): Promise<boolean> {
   return (await stat(path).catch(() => undefined)) !== undefined;
 }
 
-/** The key of an answer about a tool: the SHA-256 of its name, description and schemas. Undefined for schemas that are no JSON. */
+/** Returns the key of an answer about a tool: the SHA-256 of its name, description and schemas. Undefined if a schema is not JSON. */
 export function toolKey({ name, description, inputSchema, outputSchema }: Tool): string | undefined {
   try {
     const known = { name, description, inputSchema, outputSchema: outputSchema ?? null };

@@ -1,40 +1,40 @@
-/** The seam for what is worked out about tools, rather than declared by them. */
+/** The interface of enrichments, which compute facts about tools that the tools do not declare. */
 import type { Log } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Artifacts } from "./artifacts.ts";
 import type { CatalogTool } from "./catalog.ts";
 
 /**
- * Works something out about a collection of tools: a schema that is missing, a graph, vectors.
+ * Computes something about a collection of tools: missing schemas, a graph, vectors.
  *
- * It must give the same for the same tools, and leave the tools it is shown as they are.
+ * Must be deterministic for the same tools, and must not change the tools that it gets.
  */
 export interface Enrichment {
-  /** The name of its artifact; no two of one run may share it. */
+  /** The name of its artifact; unique in a run. */
   readonly key: string;
-  /** Enrichments whose artifacts it reads: they must be there, and run before it. */
+  /** Enrichments whose artifacts it reads: they must be part of the run, and run before it. */
   readonly dependsOn?: readonly string[];
-  /** Enrichments that run before it where they are there. */
+  /** Enrichments that run before it if they are part of the run. */
   readonly after?: readonly string[];
-  /** Rejecting ends the whole run: what can be left out is logged and left out. */
+  /** Computes the artifact, new tools, or both. A rejection ends the whole run; for a single tool that fails, log it and leave it out. */
   enrich(context: EnrichmentContext): EnrichmentResult | Promise<EnrichmentResult>;
 }
 
-/** The context of an enrichment, besides the tools. */
+/** The tools and services that an enrichment gets. */
 export interface EnrichmentContext {
-  /** As the enrichments before left them. */
+  /** The tools as the previous enrichments left them. */
   readonly tools: readonly CatalogTool[];
-  /** The artifacts of the enrichments before. */
+  /** The artifacts of the previous enrichments. */
   readonly artifacts: Artifacts;
   readonly signal: AbortSignal;
   readonly log: Log;
   progress(done: number, total: number): void;
 }
 
-/** The findings of an enrichment. */
+/** The result of an enrichment. */
 export interface EnrichmentResult {
-  /** By id, the tools that take the place of those shown. They must keep their names. */
+  /** The tools that replace the given ones, by id. They must keep their names. */
   readonly tools?: ReadonlyMap<string, Tool>;
-  /** The artifact that later enrichments and samplers read under `key`. */
+  /** The artifact, which later enrichments and samplers read by `key`. */
   readonly artifact?: unknown;
 }

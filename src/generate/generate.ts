@@ -1,4 +1,4 @@
-/** The public names of `haft/generate`: what people need who generate data with tools. @packageDocumentation */
+/** The public names of `haft/generate`: generates data with tools. @packageDocumentation */
 export { Artifacts } from "./artifacts.ts";
 export type { ArtifactType } from "./artifacts.ts";
 export type { CatalogTool, ToolCollection } from "./catalog.ts";

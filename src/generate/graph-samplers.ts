@@ -1,4 +1,4 @@
-/** Draw tools that feed each other, along the edges of the dataflow graph. */
+/** Samplers of tools that feed each other, along the edges of the dataflow graph. */
 import type { CatalogTool } from "./catalog.ts";
 import { DATAFLOW } from "./dataflow.ts";
 import { DataflowGraph, type DataflowEdge } from "./dataflow-graph.ts";
@@ -7,29 +7,29 @@ import { SamplingError, prepareScoredDraw, type Draw, type SampleOptions, type S
 import { drawn } from "../core/base/seeded-random.ts";
 import { plural } from "../core/base/wording.ts";
 
-/** How tools are drawn along the edges between them. */
+/** Options for drawing tools along the edges between them. */
 export interface GraphSampleOptions extends SampleOptions {
-  /** Weaker edges are not followed. @default 0, all edges of the graph */
+  /** Minimum score of the edges to follow. @default 0, all edges of the graph */
   readonly minScore?: number;
 }
 
-/** The options of one sample, whose size is needed. */
+/** The options of a graph sampler, with the required `k`. */
 export type NeededSampleOptions = GraphSampleOptions & { readonly k: number };
 
 /**
- * Draws `k` tools of which each can feed the next: the first begins, the last ends.
+ * Returns a sampler that draws `k` tools of which each can feed the next, in that order.
  *
- * Looks for a path from random starts, taking back steps that lead nowhere, and gives up after some 10,000 steps for each tool of the
- * sample; a long chain that is rare may not be found.
+ * Searches for a path from random starts, with backtracking, and gives up after some 10,000 steps for each tool of the sample; a long chain that is
+ * rare may not be found.
  *
- * @throws ToolError at once, `not_found` when `dataflow()` was not run, `invalid_argument` for options that cannot work
+ * @throws ToolError at once: `not_found` if `dataflow()` was not run, `invalid_argument` for invalid options
  */
 export function chainSampler(enriched: Enriched, options: NeededSampleOptions): Sampler<GraphSampleOptions> {
   return graphSampler(enriched, options, { owner: "The chain sampler", draw: drawChain });
 }
 
 /**
- * Draws one tool and `k - 1` others that it can feed: the first is the one that feeds the rest.
+ * Returns a sampler that draws one tool, the first, and `k - 1` others that it can feed.
  *
  * @throws ToolError at once, as `chainSampler`
  */
@@ -38,7 +38,7 @@ export function fanOutSampler(enriched: Enriched, options: NeededSampleOptions):
 }
 
 /**
- * Draws one tool and `k - 1` others that can feed it: the last is the one that is fed by the rest.
+ * Returns a sampler that draws `k - 1` tools that can feed one other tool, which is the last.
  *
  * @throws ToolError at once, as `chainSampler`
  */
@@ -46,12 +46,12 @@ export function fanInSampler(enriched: Enriched, options: NeededSampleOptions): 
   return graphSampler(enriched, options, { owner: "The fan-in sampler", draw: (draw, graph) => drawFan(draw, graph.in).reverse() });
 }
 
-/** The tools next to a tool, each once, among those that may be drawn. */
+/** Returns the tools adjacent to a tool that may be drawn, without duplicates. */
 type Follow = (tool: CatalogTool) => readonly CatalogTool[];
 
 interface Kind {
   readonly owner: string;
-  /** As many tools as it can find, at most `k`. */
+  /** Draws as many tools as it can find, at most `k`. */
   readonly draw: (draw: Draw, graph: { readonly out: Follow; readonly in: Follow }) => CatalogTool[];
 }
 
@@ -109,7 +109,7 @@ function drawChain({ k, tools, random }: Draw, { out }: { readonly out: Follow }
   return [...best];
 }
 
-/** The hub first. */
+/** Draws a hub and tools adjacent to it; the hub is first. */
 function drawFan({ k, tools, random }: Draw, follow: Follow): CatalogTool[] {
   let best: CatalogTool[] = [];
   for (const hub of drawn(random, tools)) {

@@ -1,4 +1,4 @@
-/** Samplers by name, for programs whose settings say which one draws. */
+/** Samplers by name, for programs that choose one in their settings. */
 import { ToolError } from "../core/error.ts";
 import { isOptionsObject } from "../core/base/wording.ts";
 import { checkArgument } from "../core/check-argument.ts";
@@ -10,13 +10,13 @@ import { neighborSampler } from "./neighbor-sampler.ts";
 import { randomSampler } from "./random-sampler.ts";
 import type { SampleOptions, Sampler } from "./sampler.ts";
 
-/** Options of a sampler; keys besides those of every sampler are its own. */
+/** Options of a named sampler; keys that are not common to all samplers are its own. */
 export type NamedSampleOptions = SampleOptions & { readonly k: number } & Readonly<Record<string, unknown>>;
 
-/** Makes a sampler over enriched tools. @throws anything for options it cannot use */
+/** Creates a sampler over enriched tools. @throws any error for options that it cannot use */
 export type SamplerFactory = (enriched: Enriched, options: NamedSampleOptions) => Sampler;
 
-/** The samplers that need no registration, by the names that fms-dgt has for them. */
+/** The built-in samplers, by the names that fms-dgt has for them. */
 const SAMPLERS: Readonly<Record<string, SamplerFactory>> = {
   "tc/random": randomSampler,
   "tc/chain": chainSampler,
@@ -26,9 +26,9 @@ const SAMPLERS: Readonly<Record<string, SamplerFactory>> = {
 };
 
 /**
- * The samplers by their names, with a program's own besides ours: what it gives is a function that makes one.
+ * Returns the built-in samplers by name, together with the program's own, for which it passes factories.
  *
- * @throws ToolError `duplicate` for a name that is built in, `invalid_argument` for what is not a function
+ * @throws ToolError `duplicate` for a built-in name, `invalid_argument` for a factory that is not a function
  */
 export function namedSamplers(registered: Readonly<Record<string, SamplerFactory>> = {}): NamedSamplers {
   checkArgument(isOptionsObject(registered), "namedSamplers()", "an object of functions by their names", registered);
@@ -49,10 +49,10 @@ export function namedSamplers(registered: Readonly<Record<string, SamplerFactory
   };
 }
 
-/** Samplers that can be asked for by name. */
+/** Samplers that can be created by name. */
 export interface NamedSamplers {
   readonly names: readonly string[];
-  /** @throws ToolError `not_found` with the names there are; what the sampler throws for its options */
+  /** Creates a sampler. @throws ToolError `not_found`, with the known names; any error of the sampler for its options */
   make(name: string, enriched: Enriched, options: NamedSampleOptions): Sampler;
 }
 

@@ -1,4 +1,4 @@
-/** Draws tools that are alike. */
+/** A sampler of similar tools. */
 import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";
 import { NEIGHBORS, ToolNeighbors } from "./neighbors.ts";
@@ -6,20 +6,20 @@ import { SamplingError, prepareScoredDraw, type Draw, type SampleOptions, type S
 import { drawn } from "../core/base/seeded-random.ts";
 import { plural } from "../core/base/wording.ts";
 
-/** How tools are drawn with others like them. */
+/** Options for drawing similar tools. */
 export interface NeighborSampleOptions extends SampleOptions {
-  /** Tools that are less alike are no neighbours. @default none is too different */
+  /** Minimum similarity of neighbours. @default no minimum */
   readonly minScore?: number;
 }
 
 const OWNER = "The neighbour sampler";
 
 /**
- * Draws a tool at random and its `k - 1` nearest neighbours, the nearest first.
+ * Returns a sampler that draws a random tool and its `k - 1` nearest neighbours, the nearest first.
  *
- * A `k` above that of `neighbors()` by more than one cannot be met.
+ * `k` can be at most 1 more than that of `neighbors()`.
  *
- * @throws ToolError at once, `not_found` when `neighbors()` was not run, `invalid_argument` for options that cannot work
+ * @throws ToolError at once: `not_found` if `neighbors()` was not run, `invalid_argument` for invalid options
  */
 export function neighborSampler(
   enriched: Enriched,

@@ -1,4 +1,4 @@
-/** Which tools are most like a tool, by their vectors. */
+/** Finds the tools most similar to each tool, by their vectors. */
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import { EMBEDDINGS, ToolVectors } from "./embeddings.ts";
@@ -6,15 +6,15 @@ import type { Enrichment, EnrichmentContext, EnrichmentResult } from "./enrichme
 import { pause } from "./run-limited.ts";
 import { cosine } from "./vectors.ts";
 
-/** How the nearest tools are found. */
+/** Options for finding the nearest tools. */
 export interface NeighborsOptions {
-  /** How many for each tool, the nearest. Integer ≥ 1. @default 20 */
+  /** Number of nearest tools to find for each tool. Integer ≥ 1. @default 20 */
   readonly k?: number;
 }
 
-/** A tool and how near it is to another. */
+/** A tool, and its similarity to another. */
 export interface Neighbor {
-  /** The id of a tool. */
+  /** The id of the tool. */
   readonly tool: string;
   /** The cosine of the two vectors, from -1 to 1. */
   readonly score: number;
@@ -30,18 +30,18 @@ export class ToolNeighbors {
     this.#neighbors = neighbors;
   }
 
-  /** The nearest first. */
+  /** Returns the nearest tools of a tool, the nearest first. */
   of(tool: string): readonly Neighbor[] {
     return this.#neighbors.get(tool) ?? [];
   }
 }
 
 /**
- * Finds the `k` nearest tools of each tool. The artifact is a `ToolNeighbors`; `embeddings()` must run too.
+ * Finds the `k` nearest tools of each tool. The artifact is a `ToolNeighbors`; requires `embeddings()`.
  *
- * Compares every pair: 8,000 tools with vectors of 384 numbers take some 25 seconds, during which the event loop has its turns.
+ * Compares every pair: 8,000 tools with vectors of 384 numbers take some 25 seconds, during which it yields to the event loop.
  *
- * @throws ToolError `invalid_argument` at once for a `k` that is not a whole number of at least 1
+ * @throws ToolError `invalid_argument` at once if `k` is not an integer of at least 1
  */
 export function neighbors(options: NeighborsOptions = {}): Enrichment {
   checkKnownKeys(options, { k: true }, "neighbors()");
@@ -68,7 +68,7 @@ async function findNeighbors(k: number, context: EnrichmentContext): Promise<Enr
 
 const AT_ONCE = 16;
 
-/** Keeps the best of what it is offered, of equal ones the first: a short sorted list, which most never enter. */
+/** Keeps the best `k` tools offered, of equal ones the first, in a short sorted array that few offers enter. */
 class NearestList {
   readonly neighbors: Neighbor[] = [];
   readonly #k: number;

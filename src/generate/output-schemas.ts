@@ -1,4 +1,4 @@
-/** Asks a model what tools return, where they do not say so themselves. */
+/** Asks a model for the output schemas of tools that do not declare one. */
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
@@ -17,12 +17,12 @@ export interface SchemaPrompt {
   readonly user: string;
 }
 
-/** Answers one prompt, as text or as JSON. The signal aborts when the answer is not wanted any more. */
+/** Answers one prompt, as text or as JSON. The signal aborts when the answer is not needed any more. */
 export type SchemaModel = (prompt: SchemaPrompt, options: { readonly signal: AbortSignal }) => Promise<string | JsonValue>;
 
 export interface OutputSchemasOptions extends EnrichmentCacheOptions {
   readonly model: SchemaModel;
-  /** Most questions at a time. Integer ≥ 1. @default 8 */
+  /** Maximum number of concurrent prompts. Integer ≥ 1. @default 8 */
   readonly concurrency?: number;
 }
 
@@ -31,14 +31,14 @@ const OPTIONS: OptionNames<OutputSchemasOptions> = { ...CACHE_OPTIONS, model: tr
 export const OUTPUT_SCHEMAS = "output-schemas";
 
 /**
- * Gives every tool without an output schema the one that a model infers from its name, description and input schema.
+ * Adds to every tool without an output schema the one that a model infers from its name, description and input schema.
  *
- * Tools that have one are not asked about. A question that fails, and an answer that is not a usable schema, are logged, and the tool
- * stays as it is. The artifact is a map of the inferred schemas by tool id. Answers from before a cancellation are kept in the cache. A tool
- * that is the same as in an earlier run of this enrichment is not asked about again, unless `force` is set.
- * An inferred schema is held against live results like any other: one that a result breaks makes it `partial`.
+ * Tools with a schema are skipped. If a prompt fails, or its answer is not a usable schema, that is logged and the tool stays unchanged. The artifact
+ * is a map of the inferred schemas by tool id. Answers received before a cancellation are kept in the cache. A tool that is unchanged since an
+ * earlier run of this enrichment is not asked about again, unless `force` is set. Inferred schemas are validated against live results like any other:
+ * a result that violates one becomes `partial`.
  *
- * @throws ToolError `invalid_argument` at once for options that cannot work
+ * @throws ToolError `invalid_argument` at once for invalid options
  */
 export function outputSchemas(options: OutputSchemasOptions): Enrichment {
   checkKnownKeys(options, OPTIONS, "outputSchemas()");
@@ -91,7 +91,7 @@ async function inferAll(options: OutputSchemasOptions, { context, asked }: Infer
   return resultOf(context.tools, answers.schemas);
 }
 
-/** The file may be anybody's, so a kept schema is checked like a new one. */
+/** Returns a cached schema after checking it like a new one, because the file is untrusted. */
 function readKept(kept: JsonValue | undefined): JsonSchema | undefined {
   if (!isJsonObject(kept)) return undefined;
   try {

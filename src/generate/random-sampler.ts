@@ -1,4 +1,4 @@
-/** Draws tools that need have nothing to do with each other. */
+/** A sampler of unrelated tools. */
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Random } from "../core/ports.ts";
@@ -18,11 +18,11 @@ import { drawn } from "../core/base/seeded-random.ts";
 import { plural } from "../core/base/wording.ts";
 import { addTo } from "../core/base/add-to.ts";
 
-/** How tools are drawn at random. */
+/** Options for drawing tools at random. */
 export interface RandomSampleOptions extends SampleOptions {
   /**
-   * How likely a namespace is drawn from: `proportional` to how many tools it has, so that every tool is as likely as any other;
-   * `uniform`, each namespace as likely as any other; or a weight for each, where one without a weight is never drawn from.
+   * How likely each namespace is drawn from: `proportional` to its number of tools, so that all tools are equally likely; `uniform`, so that all
+   * namespaces are equally likely; or a weight for each, 0 for a namespace without one.
    *
    * @default "proportional"
    */
@@ -32,9 +32,9 @@ export interface RandomSampleOptions extends SampleOptions {
 const OWNER = "The random sampler";
 
 /**
- * Draws `k` tools at random, in the order drawn. Tools of one name in different namespaces are different tools.
+ * Returns a sampler that draws `k` tools at random, in the order drawn. Tools with the same name in different namespaces are different tools.
  *
- * @throws ToolError `invalid_argument` at once for options that cannot work
+ * @throws ToolError `invalid_argument` at once for invalid options
  */
 export function randomSampler(enriched: Enriched, options: RandomSampleOptions & { readonly k: number }): Sampler<RandomSampleOptions> {
   checkEnriched(enriched, OWNER);
@@ -49,7 +49,7 @@ function prepare(enriched: Enriched, options: RandomSampleOptions): Draw {
 }
 
 interface Pool {
-  /** How likely it is, against the others, before the next tool is drawn. */
+  /** Returns the current weight of the namespace, relative to the others. */
   readonly weigh: () => number;
   readonly tools: Iterator<CatalogTool, void>;
   left: number;

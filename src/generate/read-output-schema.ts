@@ -1,4 +1,4 @@
-/** Reads a schema out of what a model answered, in any of the shapes that models give it. */
+/** Reads a schema from a model's answer, in any of the forms that models use. */
 import { ToolError } from "../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
@@ -11,18 +11,18 @@ import { words } from "../core/base/wording.ts";
 
 /** Fields in which a model may wrap the schema that it was asked for. */
 const WRAPPERS = ["outputSchema", "output_schema", "output_parameters", "outputParameters", "json_schema", "schema", "parameters"];
-/** With one of these an object is a schema. `type` is no such keyword where its value is none of a type. */
+/** Keywords that identify an object as a schema; `type` does too, but only with the name of a type as its value. */
 const SCHEMA_KEYWORDS = ["$ref", "$schema", "allOf", "anyOf", "oneOf", "enum", "properties"];
 const MAX_WRAPPINGS = 4;
 const FENCE = "```";
-/** The beginning of a text without thoughts: one that it has speaks of their end. */
+/** The beginning of an answer without thinking; such an answer may contain a closing thinking tag of its own. */
 const ONLY_ANSWER = /^\s*(?:\{|```)/u;
 
 /**
- * The schema that an answer gives: as such, wrapped in a field like `output_schema`, or as a map of properties, whose values are schemas
- * or type words. Text is JSON, in a code block or not.
+ * Returns the schema in an answer: as such, wrapped in a field like `output_schema`, or as a map of properties whose values are schemas or names of
+ * types. Text is parsed as JSON, in a code block or not.
  *
- * @throws ToolError `invalid_input` when it is none of these, `invalid_schema` when the schema cannot be used
+ * @throws ToolError `invalid_input` if it is none of these, `invalid_schema` if the schema cannot be used
  */
 export function readOutputSchema(answer: string | JsonValue): JsonSchema {
   let value = typeof answer === "string" ? readText(answer) : answer;
@@ -37,7 +37,7 @@ export function readOutputSchema(answer: string | JsonValue): JsonSchema {
   return schema;
 }
 
-/** A schema that was cut off is not closed: it would lack properties, and be kept. Thinking before the answer is not part of it. */
+/** Parses the JSON in a text, without thinking before it. Truncated JSON is not repaired: the schema would lack properties, and be cached. */
 function readText(text: string): JsonValue {
   const body = codeIn(ONLY_ANSWER.test(text) ? text : behindThinking(text));
   const start = body.indexOf("{");
@@ -52,7 +52,7 @@ function readText(text: string): JsonValue {
   }
 }
 
-/** Returns the content of the first code block; the whole text where there is none. */
+/** Returns the content of the first code block; the whole text if there is none. */
 function codeIn(text: string): string {
   const start = text.indexOf(FENCE);
   if (start < 0) return text;
@@ -60,7 +60,10 @@ function codeIn(text: string): string {
   return text.slice(start + FENCE.length, end < 0 ? text.length : end);
 }
 
-/** Returns the content of a wrapper; undefined where there is none. A property that happens to be called `schema` is among others with schemas of their own. */
+/**
+ * Returns the content of a wrapper; undefined if there is none. A field such as `schema` next to other fields with schemas is a property, not a
+ * wrapper.
+ */
 function unwrap(value: JsonValue): JsonValue | undefined {
   if (!isJsonObject(value) || isSchema(value)) return undefined;
   const wrapper = WRAPPERS.find((name) => Object.hasOwn(value, name));
@@ -81,7 +84,7 @@ function isSchema(value: JsonObject): boolean {
   return SCHEMA_KEYWORDS.some((keyword) => Object.hasOwn(value, keyword) && isKeywordValue(keyword, value[keyword]));
 }
 
-/** In `{"type": "string", "city": "string"}` `type` is the name of a property. */
+/** Whether a member can only be a property: in `{"type": "string", "city": "string"}`, `type` is one too. */
 function isPropertyOnly(name: string, item: JsonValue): boolean {
   return typeof item === "string" && isTypeWord(item) && !ANNOTATIONS.has(name);
 }
@@ -99,7 +102,7 @@ function isTypeWord(word: string): boolean {
   }
 }
 
-/** Whether the value is what the keyword takes, rather than the schema of a property of that name. */
+/** Whether the value is one that the keyword takes, and not the schema of a property with that name. */
 function isKeywordValue(keyword: string, value: JsonValue | undefined): boolean {
   if (keyword === "$ref" || keyword === "$schema") return typeof value === "string";
   if (keyword === "properties") return isJsonObject(value) && typeof value["type"] !== "string";

@@ -1,17 +1,17 @@
-/** Works through a list, several at a time, until a signal says stop. */
+/** Processes an array with limited concurrency, until a signal aborts. */
 import { ToolError } from "../core/error.ts";
 import { untilAborted } from "../core/base/until-aborted.ts";
 
 export interface RunLimitedOptions {
-  /** Most that are under way at a time. Integer ≥ 1. */
+  /** Maximum number of items processed at a time. Integer ≥ 1. */
   readonly concurrency: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Runs `work` for every item, beginning them in order. When the signal aborts, nothing more is begun and nothing under way is waited for.
+ * Runs `work` for every item, started in order. When the signal aborts, no more items are started, and running ones are not waited for.
  *
- * @throws ToolError `cancelled` when the signal aborts; what `work` throws, which ends the rest. By rejecting
+ * @throws ToolError `cancelled` if the signal aborts; any error of `work`, which stops the rest; as a rejection
  */
 export async function runLimited<Item>(
   items: readonly Item[],
@@ -40,7 +40,7 @@ function cancelled(): ToolError {
   return new ToolError("cancelled", "The work was cancelled.");
 }
 
-/** Lets the event loop continue, and stops here when the signal has aborted meanwhile. */
+/** Yields to the event loop. @throws ToolError `cancelled` if the signal has aborted */
 export async function pause(signal: AbortSignal): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
   if (signal.aborted) throw new ToolError("cancelled", "The work was cancelled.");

@@ -1,4 +1,4 @@
-/** The seam for choosing tools that belong together, to generate data with. */
+/** The interface of samplers, which choose related tools to generate data with. */
 import { quoted, someOf } from "../core/base/wording.ts";
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
@@ -11,34 +11,34 @@ import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";
 import { seededRandom } from "../core/base/seeded-random.ts";
 
-/** Draws tools. Keeps nothing from one sample to the next. */
+/** Draws tools. Stateless between samples. */
 export interface Sampler<Options extends SampleOptions = SampleOptions> {
   /**
-   * Draws one sample; its order means something. Options given here go before those of the sampler.
+   * Draws one sample, whose order is significant. Options given here override those of the sampler.
    *
-   * @throws SamplingError when there are not as many tools as asked for; ToolError `invalid_argument` for options that cannot work
+   * @throws SamplingError if there are not enough tools; ToolError `invalid_argument` for invalid options
    */
   sample(options?: Options): readonly CatalogTool[];
 }
 
-/** How many tools are drawn, and how. */
+/** Options for drawing a sample. */
 export interface SampleOptions {
-  /** How many tools: exactly so many, no two the same. Integer ≥ 1. */
+  /** Exact number of tools, all different. Integer ≥ 1. */
   readonly k?: number;
-  /** Only tools of these namespaces. @default all */
+  /** The namespaces to draw from. @default all */
   readonly namespaces?: readonly string[];
-  /** The same seed draws the same sample from the same tools. @default another sample each time */
+  /** Makes the sample reproducible for the same tools. @default none, each sample differs */
   readonly seed?: number | string;
-  /** Where randomness comes from, where there is no seed. */
+  /** The source of randomness if there is no seed. */
   readonly random?: Random;
 }
 
 export const SAMPLE_OPTIONS: OptionNames<SampleOptions> = { k: true, namespaces: "strings", seed: true, random: true };
 
-/** There are not as many tools as were asked for that belong together in this way. */
+/** There are fewer tools than requested that are related in the required way. */
 export class SamplingError extends ToolError {
   readonly requested: number;
-  /** The most that were found. */
+  /** The largest sample that was found. */
   readonly tools: readonly CatalogTool[];
 
   constructor(message: string, sample: { readonly requested: number; readonly tools: readonly CatalogTool[]; readonly hint?: string }) {
@@ -52,12 +52,12 @@ export class SamplingError extends ToolError {
 export interface Draw {
   readonly k: number;
   readonly tools: readonly CatalogTool[];
-  /** By id, the same tools. */
+  /** The same tools, by id. */
   readonly allowed: ReadonlyMap<string, CatalogTool>;
   readonly random: Random;
 }
 
-/** @throws ToolError `invalid_argument` for a wrong `k`, and for a namespace that has no tool */
+/** Checks options and prepares a draw. @throws ToolError `invalid_argument` for an invalid `k`, and for a namespace without tools */
 export function prepareDraw({ tools }: Enriched, options: SampleOptions, owner: string): Draw {
   const { k, namespaces, seed, random = systemPorts.random } = options;
   checkNumber(k, `k of ${owner}`, COUNT);
@@ -72,7 +72,7 @@ export function prepareDraw({ tools }: Enriched, options: SampleOptions, owner: 
   };
 }
 
-/** As `prepareDraw`, for samplers of tools that are alike or fit to some score. @throws ToolError `invalid_argument`, for other options too */
+/** Like `prepareDraw`, for samplers with a minimum score. @throws ToolError `invalid_argument`, also for unknown options */
 export function prepareScoredDraw(enriched: Enriched, options: SampleOptions & { readonly minScore?: number }, owner: string): Draw {
   checkKnownKeys(options, { ...SAMPLE_OPTIONS, minScore: true }, owner);
   const { minScore = 0 } = options;
@@ -81,7 +81,7 @@ export function prepareScoredDraw(enriched: Enriched, options: SampleOptions & {
   return prepareDraw(enriched, options, owner);
 }
 
-/** @throws ToolError `invalid_argument` for a name that no tool has */
+/** @throws ToolError `invalid_argument` for a namespace without tools */
 export function checkNamespaces(tools: readonly CatalogTool[], names: readonly string[], owner: string): void {
   const known = new Set(tools.map(({ namespace }) => namespace));
   const unknown = names.find((name) => !known.has(name));
@@ -91,7 +91,7 @@ export function checkNamespaces(tools: readonly CatalogTool[], names: readonly s
   });
 }
 
-/** Refuses what `enrich` did not make. @throws ToolError `invalid_argument` */
+/** Refuses objects that `enrich` did not create. @throws ToolError `invalid_argument` */
 export function checkEnriched(enriched: Enriched, owner: string): void {
   checkArgument(
     hasMethods(enriched, "require"),

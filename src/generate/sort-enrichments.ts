@@ -1,13 +1,13 @@
-/** Puts enrichments into an order in which each comes after those it needs. */
+/** Sorts enrichments so that each comes after those it depends on. */
 import { ToolError } from "../core/error.ts";
 import { checkArgument } from "../core/check-argument.ts";
 import type { Enrichment } from "./enrichment.ts";
 
 /**
- * As few as possible leave the place they were given.
+ * Sorts enrichments, changing the given order as little as possible.
  *
- * @throws ToolError `duplicate` for two of one key; `invalid_argument` for what lacks a key or `enrich`, a dependency that is missing,
- * and a circle
+ * @throws ToolError `duplicate` for two with the same key; `invalid_argument` for one without a key or `enrich`, a missing dependency, and a circular
+ * one
  */
 export function sortEnrichments(enrichments: readonly Enrichment[]): readonly Enrichment[] {
   const hint = "For example enrich(runtime.registry, [dataflow(), neighbors()]).";

@@ -1,4 +1,4 @@
-/** Which texts of one list are like a text of another: by their words, or by vectors that the program brings. */
+/** Finds similar texts between two arrays: by their words, or by vectors from a function that the program provides. */
 import { splitWords } from "../registry/split-words.ts";
 import { embedAll, cosine, type EmbedOptions } from "./vectors.ts";
 import { pause } from "./run-limited.ts";
@@ -7,20 +7,20 @@ import { addTo } from "../core/base/add-to.ts";
 export interface TextMatch {
   /** The index of an input text. */
   readonly text: number;
-  /** From above 0 to 1, the same. */
+  /** Above 0; 1 = the same. */
   readonly similarity: number;
 }
 
-/** Two lists of texts, each with the index of a distinct text for every entry, and how the distinct ones compare. */
+/** Two arrays of texts, each as indexes of its distinct texts, and the similarity of the distinct texts. */
 export interface TextMatcher {
   readonly outputs: readonly number[];
   readonly inputs: readonly number[];
-  /** The input texts that are like an output text, at least as much as was asked for. */
+  /** Returns the input texts that are at least as similar to an output text as required. */
   matches(output: number): readonly TextMatch[];
 }
 
 export interface MatchOptions {
-  /** Less alike is not alike. */
+  /** Minimum similarity of a match. */
   readonly minSimilarity: number;
 }
 
@@ -37,10 +37,10 @@ function distinctTexts(texts: readonly string[]): { readonly distinct: readonly 
 type WordVector = ReadonlyMap<string, number>;
 
 /**
- * Compares texts by the words they share, as the cosine of vectors in which rare words count for more.
+ * Compares texts by their common words, as the cosine of vectors in which rare words weigh more.
  *
- * Works through an index of words, so that texts without a word in common are never looked at. A word that is in more than 2,000
- * distinct input texts is taken for a filler: it is left out of the comparison of texts that have other words as well.
+ * Uses an index of words, so that texts without a common word are never compared. A word in more than 2,000 distinct input texts counts as a filler:
+ * it is ignored for texts that have other words as well.
  */
 export function matchByWords(outputTexts: readonly string[], inputTexts: readonly string[], { minSimilarity }: MatchOptions): TextMatcher {
   const outputs = distinctTexts(outputTexts.map(wordsKey));
@@ -80,7 +80,7 @@ export function matchByWords(outputTexts: readonly string[], inputTexts: readonl
 const MAX_POSTINGS = 2_000;
 const MAX_WORDS = 64;
 
-/** Takes the scores out and leaves zeros behind. */
+/** Returns the matches and resets their scores to 0. */
 function harvest(scores: Float64Array, touched: readonly number[], minSimilarity: number): readonly TextMatch[] {
   const found: TextMatch[] = [];
   for (const text of touched) {
@@ -91,7 +91,7 @@ function harvest(scores: Float64Array, touched: readonly number[], minSimilarity
   return found;
 }
 
-/** The distinct words of a name or of prose, sorted; `userId`, `user_id` and `User ID` are the same. */
+/** Returns the distinct words of a name or of prose, sorted; `userId`, `user_id` and `User ID` are the same. */
 function wordsKey(text: string): string {
   const words = new Set<string>();
   const apart = text.replace(/([\p{Ll}\p{N}])(\p{Lu})/gu, "$1 $2").replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, "$1 $2");
@@ -111,7 +111,7 @@ function wordsIn(key: string): readonly string[] {
   return key === "" ? [] : key.split(" ");
 }
 
-/** Of length 1. */
+/** Returns the weighted words as a vector of length 1. */
 function vectorOf(key: string, rarity: ReadonlyMap<string, number>): WordVector {
   const words = wordsIn(key);
   const length = Math.hypot(...words.map((word) => rarity.get(word) ?? 0));
@@ -119,9 +119,9 @@ function vectorOf(key: string, rarity: ReadonlyMap<string, number>): WordVector 
 }
 
 /**
- * Compares texts by vectors: the cosine of every pair of distinct ones, so the time grows with the product of the two lists.
+ * Compares texts by vectors: the cosine of every pair of distinct texts, so the time grows with the product of the two lengths.
  *
- * @throws ToolError as `embedAll` does, by rejecting
+ * @throws ToolError as `embedAll`, as a rejection
  */
 export async function matchByVectors(
   outputTexts: readonly string[],

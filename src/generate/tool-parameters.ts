@@ -1,23 +1,23 @@
-/** The inputs and outputs of a tool, parameter by parameter, read from its schemas. */
+/** Reads the inputs and outputs of a tool, parameter by parameter, from its schemas. */
 import { own } from "../core/base/own.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { walkPointer } from "../schema/references/reference-uri.ts";
 
 export interface SchemaParameter {
-  /** As the schema calls it; `$` for a result that is not an object with properties. */
+  /** The name in the schema; `$` for an output that is not an object with properties. */
   readonly name: string;
   readonly description: string;
   readonly type: ParameterType;
 }
 
-/** The part of a schema that decides whether one value can be used where another is wanted. */
+/** The part of a schema that decides whether a value of one type can be used as another. */
 export interface ParameterType {
-  /** JSON types without `null`, `integer` next to `number`; empty = anything. */
+  /** JSON types without `null`; `integer` and `number` are separate; empty = any type. */
   readonly kinds: ReadonlySet<string>;
-  /** The properties of an object, where they are known. */
+  /** The properties of an object, if they are known. */
   readonly keys?: ReadonlySet<string>;
-  /** The type of an array's items, where that is known. */
+  /** The type of an array's items, if it is known. */
   readonly items?: ParameterType;
   /** Equal for equal types. */
   readonly signature: string;
@@ -27,21 +27,21 @@ interface Fields {
   readonly [keyword: string]: unknown;
 }
 
-/** The name of a result as a whole. */
+/** The name of a whole output. */
 export const WHOLE = "$";
 const MAX_DEPTH = 8;
 const MAX_PARAMETERS = 1_000;
-/** How many parts of one schema are looked at. */
+/** Maximum number of parts of one schema that are read. */
 const MAX_VISITS = 10_000;
 const KINDS: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean", "object", "array"]);
 const ANYTHING: ParameterType = { kinds: new Set(), signature: "any" };
 
-/** The top-level properties of an input schema. */
+/** Returns the top-level properties of an input schema. */
 export function inputParameters(schema: JsonSchema): readonly SchemaParameter[] {
   return new SchemaReader(schema).parameters();
 }
 
-/** The top-level properties of an output schema, or the whole where it has none; nothing where it says nothing. */
+/** Returns the top-level properties of an output schema, or the whole output if it has none; nothing if the schema does not restrict types. */
 export function outputParameters(schema: JsonSchema | undefined): readonly SchemaParameter[] {
   if (schema === undefined) return [];
   const reader = new SchemaReader(schema);
@@ -51,7 +51,7 @@ export function outputParameters(schema: JsonSchema | undefined): readonly Schem
   return type.kinds.size === 0 ? [] : [{ name: WHOLE, description: textOf(schema, "description"), type }];
 }
 
-/** Reads one schema, which may be untrusted: what is nested too deeply, or too much, is taken for anything. */
+/** Reads one schema, which may be untrusted: parts that nest too deep, or are too many, count as any type. */
 class SchemaReader {
   readonly #root: JsonSchema;
   #visitsLeft = MAX_VISITS;
@@ -85,7 +85,7 @@ class SchemaReader {
     return makeType(kinds, keys, items);
   }
 
-  /** The properties of an object schema and of what it is composed of by `allOf`. */
+  /** Returns the properties of an object schema, including those of its `allOf`. */
   #properties(schema: unknown, depth: number): ReadonlyMap<string, unknown> {
     const fields = this.#resolve(schema);
     const found = new Map<string, unknown>();
@@ -100,7 +100,7 @@ class SchemaReader {
     return found;
   }
 
-  /** Follows references inside the document; undefined for what is not an object, and for circles. */
+  /** Follows references inside the document; undefined for a target that is not an object, and for circular references. */
   #resolve(schema: unknown): Fields | undefined {
     let at = schema;
     for (let steps = 0; steps <= MAX_DEPTH; steps++) {
@@ -125,7 +125,7 @@ function makeType(kinds: ReadonlySet<string>, keys: ReadonlySet<string>, items: 
   };
 }
 
-/** The kinds that `type`, or else `enum` and `const`, name; `null` does not restrict other values. */
+/** Returns the types in `type`, or else those of `enum` and `const`; `null` is ignored. */
 function statedKinds(fields: Fields): readonly string[] {
   const type = own(fields, "type");
   const stated: readonly unknown[] = typeof type === "string" ? [type] : Array.isArray(type) ? type : valueKinds(fields);

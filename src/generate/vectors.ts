@@ -1,8 +1,8 @@
-/** Vectors of texts, by a function that the program brings. */
+/** Computes vectors of texts with a function that the program provides. */
 import { ToolError } from "../core/error.ts";
 import { runLimited } from "./run-limited.ts";
 
-/** Turns texts into vectors of one length, in the same order. The signal aborts when they are not wanted any more. */
+/** Converts texts to vectors of the same length, in the same order. The signal aborts when they are not needed any more. */
 export type Embed = (
   texts: readonly string[],
   options: { readonly signal: AbortSignal },
@@ -10,19 +10,19 @@ export type Embed = (
 
 export interface EmbedOptions {
   readonly embed: Embed;
-  /** Most texts in one call. Integer ≥ 1. @default 64 */
+  /** Maximum number of texts in one call. Integer ≥ 1. @default 64 */
   readonly batchSize?: number;
-  /** Most calls at a time. Integer ≥ 1. @default 4 */
+  /** Maximum number of concurrent calls. Integer ≥ 1. @default 4 */
   readonly concurrency?: number;
   readonly signal: AbortSignal;
   readonly onProgress?: (done: number, total: number) => void;
 }
 
 /**
- * The vectors of all texts, each scaled to length 1.
+ * Returns the vectors of all texts, each scaled to length 1.
  *
- * @throws ToolError `invalid_output` when there are too few of them, when they differ in length or hold something else than numbers;
- * `cancelled`; and what `embed` throws. By rejecting
+ * @throws ToolError `invalid_output` if vectors are missing, differ in length, or contain something else than numbers; `cancelled`; and any error of
+ * `embed`; as a rejection
  */
 export async function embedAll(texts: readonly string[], options: EmbedOptions): Promise<readonly Float32Array[]> {
   const { embed, batchSize = 64, concurrency = 4, signal, onProgress } = options;
@@ -60,7 +60,7 @@ function noVectors(reason: string): ToolError {
   return new ToolError("invalid_output", `The embedding function gave no usable vectors: ${reason}.`);
 }
 
-/** A vector of zeros stays one: it is like nothing. */
+/** Scales a vector to length 1. A zero vector stays zero, and so is similar to nothing. */
 export function unitVector(vector: Float32Array): Float32Array {
   let sum = 0;
   for (const value of vector) sum += value * value;
@@ -68,7 +68,7 @@ export function unitVector(vector: Float32Array): Float32Array {
   return length === 0 ? vector : vector.map((value) => value / length);
 }
 
-/** Of two vectors of length 1. Four sums at a time: one would wait for itself at every step. */
+/** Returns the cosine of two vectors of length 1. Uses four sums, because a single one would make each addition wait for the one before. */
 export function cosine(one: Float32Array, other: Float32Array): number {
   const { length } = one;
   let first = 0;

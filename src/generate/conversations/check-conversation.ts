@@ -1,4 +1,4 @@
-/** Looks over a conversation that was made: ids from nowhere, references without a value, answers that no result gives. */
+/** Checks a generated conversation for ids that appear nowhere before, unresolved references, and answers with values that are in no result. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ContentPart } from "../../core/content.ts";
 import type { ModelMessage } from "../../core/message.ts";
@@ -6,17 +6,17 @@ import type { ToolResult } from "../../core/result.ts";
 import { isIdName } from "./id-names.ts";
 import { Grounds } from "./grounding.ts";
 
-/** Counts of the problems in one conversation, or in several. */
+/** Number of problems of each kind in one conversation, or in several. */
 export interface ConversationChecks {
-  /** Id inputs whose value is in no earlier result and in no text of a user or the system. */
+  /** Id inputs whose value is in no earlier result and in no text of the user or the system. */
   readonly danglingIds: number;
-  /** References of a template that were left in a text or an input without a value. */
+  /** References of a template that remained unresolved in a text or an input. */
   readonly unresolvedReferences: number;
   /** Answers with a number or an id that is in no result and no message of the user. */
   readonly ungroundedAnswers: number;
   /** Conversations whose last message is not the assistant's. */
   readonly openEnds: number;
-  /** Conversations whose messages are those of an earlier one of the file. */
+  /** Conversations with the same messages as an earlier one in the file. */
   readonly duplicates: number;
 }
 
@@ -28,7 +28,7 @@ export const NO_PROBLEMS: ConversationChecks = Object.freeze({
   duplicates: 0,
 });
 
-/** The words for each count. */
+/** The names of each count, singular and plural. */
 export const CHECK_WORDS = {
   danglingIds: ["dangling id", "dangling ids"],
   unresolvedReferences: ["unresolved reference", "unresolved references"],
@@ -37,19 +37,19 @@ export const CHECK_WORDS = {
   duplicates: ["duplicate", "duplicates"],
 } as const satisfies Record<keyof ConversationChecks, readonly [string, string]>;
 
-export const CHECK_NAMES = Object.keys(CHECK_WORDS) as readonly (keyof ConversationChecks)[]; // its keys are these
+export const CHECK_NAMES = Object.keys(CHECK_WORDS) as readonly (keyof ConversationChecks)[]; // the keys of the literal
 
 export function hasProblems(checks: ConversationChecks): boolean {
   return CHECK_NAMES.some((name) => checks[name] > 0);
 }
 
-/** `2 dangling ids`, for each count above 0. */
+/** Returns texts such as `2 dangling ids`, for each count above 0. */
 export function problemWords(checks: ConversationChecks): readonly string[] {
   if (checks === NO_PROBLEMS) return [];
   return CHECK_NAMES.flatMap((name) => (checks[name] === 0 ? [] : [`${checks[name]} ${CHECK_WORDS[name][checks[name] === 1 ? 0 : 1]}`]));
 }
 
-/** A reference to a call by its number, or by one of these ids. */
+/** Returns a pattern for references to a call by its number, or by one of these ids. */
 function referencePattern(ids: readonly string[]): RegExp {
   const named = ids.filter((id) => !/^\d+$/u.test(id)).map((id) => id.replaceAll(/[^\w-]/gu, String.raw`\$&`));
   return new RegExp(String.raw`(?<![\w$])\$(?:\d+${named.map((id) => `|${id}`).join("")})(?:\.[\p{L}_]|\[["'\d])`, "u");
@@ -63,7 +63,7 @@ export interface CheckedConversation {
   readonly messages: readonly ModelMessage[];
 }
 
-/** @param callIds the ids of a template's calls, by which it refers to them */
+/** Counts the problems in a conversation. @param callIds the ids of a template's calls, by which it refers to them */
 export function checkConversation({ system, messages }: CheckedConversation, callIds: readonly string[] = []): ConversationChecks {
   const check = new Check(callIds.length === 0 ? BY_NUMBER : referencePattern(callIds));
   if (system !== undefined) check.said(system);

@@ -1,9 +1,9 @@
 /** Options of every plan. */
 export interface CheckedPlan {
   /**
-   * Decides about a conversation in which the check finds a dangling id, an unresolved reference, an answer that no result gives, or no
-   * last answer. `mark`: its line says so in `problems`. `remake`: it is generated again with other draws, up to three times in all, then marked.
-   * Conversations that are the same as an earlier one are generated again either way, those with a model only with `remake`.
+   * Decides about a conversation in which the check finds a dangling id, an unresolved reference, an ungrounded answer, or no last answer. `mark`:
+   * the problems are listed in `problems` of its line. `remake`: it is generated again with other draws, up to three times in all, and then marked.
+   * Duplicates of earlier conversations are generated again in both cases, but with a model only with `remake`.
    *
    * @default "mark"
    */

@@ -1,7 +1,7 @@
-/** Tells conversations that are the same: of each that was written, 8 bytes are kept. */
+/** Detects duplicate conversations, with 8 bytes for each one written. */
 import { hash } from "node:crypto";
 
-/** A line of a file, in whichever format. */
+/** A line of a file, in any format. */
 export interface WrittenConversation {
   readonly system?: unknown;
   readonly messages?: unknown;
@@ -11,19 +11,19 @@ export interface WrittenConversation {
 const FIRST_CAPACITY = 1_024;
 
 /**
- * The keys of conversations. Two that differ have the same key with a probability of 1 in 10^19, so even among a million nothing is
- * taken for a duplicate that is none; and that would only be generated again.
+ * The keys of written conversations. The probability that two different ones have the same key is 1 in 10^19, so a false duplicate is unlikely even
+ * among a million; it would only be generated again.
  */
 export class ConversationKeys {
-  /** Two words for each place; a place whose words are both 0 is free. */
+  /** A hash table with two 32-bit words per slot; a slot whose words are both 0 is free. */
   #places = new Uint32Array(2 * FIRST_CAPACITY);
   #count = 0;
 
-  /** Adds the key of a conversation. @returns false where it was there already */
+  /** Adds the key of a conversation. @returns false if it was there already */
   add(conversation: WrittenConversation): boolean {
     const [high, low] = keyOf(conversation);
     if (!place(this.#places, high, low)) return false;
-    if (++this.#count * 4 > this.#places.length) this.#grow(); // half of the places are taken
+    if (++this.#count * 4 > this.#places.length) this.#grow(); // half of the slots are used
     return true;
   }
 
@@ -37,7 +37,7 @@ export class ConversationKeys {
   }
 }
 
-/** @returns false where it is there already */
+/** Inserts a key. @returns false if it is there already */
 function place(places: Uint32Array, high: number, low: number): boolean {
   for (let at = (2 * low) % places.length; ; at = (at + 2) % places.length) {
     if (places[at] === high && places[at + 1] === low) return false;
@@ -49,7 +49,7 @@ function place(places: Uint32Array, high: number, low: number): boolean {
   }
 }
 
-/** Ids of calls count from 1 in every conversation, so that they tell none from another. */
+/** Returns the key of a conversation. Ids of calls count from 1 in every conversation, so they do not make conversations differ. */
 function keyOf({ system, messages, conversations }: WrittenConversation): readonly [high: number, low: number] {
   const digest = hash("sha256", JSON.stringify([system, messages ?? conversations]), "buffer");
   return [digest.readUInt32LE(0), digest.readUInt32LE(4) || 1];

@@ -1,4 +1,4 @@
-/** Makes the conversation of an index: whatever else is made, and in whatever order, it is the same. */
+/** Generates the conversation with a given index; it does not depend on which others are generated, nor on their order. */
 import { addTo } from "../../core/base/add-to.ts";
 import { ToolError } from "../../core/error.ts";
 import type { ModelTool } from "../../core/model.ts";
@@ -39,30 +39,30 @@ export interface ConversationMakerOptions extends Omit<PlanFingerprintParts, "to
 interface Prepared {
   readonly allow: Visibility;
   readonly offered: OfferedTools;
-  /** Of a sampled plan. */
+  /** Set for a sampled plan. */
   readonly drawing: PreparedDraw | undefined;
-  /** Of a recorded plan. */
+  /** Set for a recorded plan. */
   readonly recorded: RecordedMaker | undefined;
 }
 
-/** The parts of a conversation that is played. */
+/** The template, tools and player of a conversation. */
 interface Cast {
   readonly template: ConversationTemplate | undefined;
   readonly tools: readonly ModelTool[];
   readonly play: (place: ConversationPlace) => Promise<ConversationEnd>;
 }
 
-/** No line offers the runtime's own tools, so that no result may name them either. */
+/** The runtime's own tools are not offered in any conversation, so no result may name them either. */
 const NOT_OFFERED: PermissionRules = { deny: [`${OWN_NAMESPACE}::*`] };
 const INDEX_DIGITS = 6;
-/** How often a conversation is made at most, where one with problems is generated again. */
+/** Maximum number of attempts at a conversation if those with problems are generated again. */
 const MAX_ATTEMPTS = 3;
 
 export class ConversationMaker {
   readonly seed: string;
   /** The fingerprint of the plan. */
   readonly plan: string;
-  /** Remarks for the person who asked for the conversations. */
+  /** Remarks for the person who generates the conversations. */
   readonly notes: readonly string[];
   readonly #options: ConversationMakerOptions;
   readonly #prepared: Prepared;
@@ -78,7 +78,9 @@ export class ConversationMaker {
     this.#prepared = prepared;
   }
 
-  /** @throws ToolError `invalid_argument` where there are no tools to draw from, or rules cannot be used; as `RecordedSet.read`. By rejecting */
+  /**
+   * @throws ToolError `invalid_argument` if there are no tools to draw from, or if rules are invalid; errors of `RecordedSet.read`; as a rejection
+   */
   static async prepare(options: ConversationMakerOptions): Promise<ConversationMaker> {
     const { runtime, plan, seed, signal, maxTools } = options;
     const { registry } = runtime;
@@ -90,7 +92,7 @@ export class ConversationMaker {
     return new ConversationMaker(options, { allow, offered, drawing, recorded });
   }
 
-  /** How many conversations the recordings give; undefined for every other plan. */
+  /** Number of conversations in the recordings; undefined for every other plan. */
   get recordings(): number | undefined {
     return this.#prepared.recorded?.set.count;
   }
@@ -100,9 +102,10 @@ export class ConversationMaker {
   }
 
   /**
-   * The session of the conversation is closed afterwards, and nothing of it kept. Never rejects: what breaks it off is its `error`.
+   * Generates a conversation in a session of its own, which is closed afterwards and not kept. Never rejects: an error that ends the conversation is
+   * its `error`.
    *
-   * @param redraw each makes another conversation of the index; 0 = the first
+   * @param redraw each number gives another conversation of this index; 0 = the first
    */
   async make(index: number, { signal, redraw }: { readonly signal: AbortSignal; readonly redraw: number }): Promise<Trajectory> {
     const { onProblems } = this.#options.plan;
@@ -200,7 +203,7 @@ export class ConversationMaker {
   }
 }
 
-/** The full names of the tools that a template calls, and of those that the answers to calls of no tool name. */
+/** Returns the qualified names of the tools that a template calls, and of those that the results of calls to unknown tools suggest. */
 function namedIn({ messages }: ConversationTemplate, registry: Registry, allow: Visibility): readonly string[] {
   const calls = messages.flatMap((message) => (message.role === "assistant" ? (message.calls ?? []) : []));
   return calls.flatMap((call) => {
@@ -210,7 +213,7 @@ function namedIn({ messages }: ConversationTemplate, registry: Registry, allow: 
   });
 }
 
-/** Calls go by the names under which their tools are offered: the full ones, and of several tools of a name the one that was called. */
+/** Names calls as their tools are offered: by qualified name, and for overloads with the fingerprint of the one that was called. */
 function asOffered(messages: Trajectory["messages"], registry: Registry): Trajectory["messages"] {
   const names = new Map(messages.flatMap((message) => (message.role === "result" ? [[message.callId, message.result.name]] : [])));
   return messages.map((message) => {
@@ -233,11 +236,11 @@ class OfferedTools {
     this.all = modelTools(registry, { allow }).filter(({ providerExecuted }) => providerExecuted !== true);
     this.#maxTools = maxTools;
     for (const [index, { name }] of this.all.entries()) {
-      addTo(this.#indices, name, index); // more than one for overloads
+      addTo(this.#indices, name, index); // several for overloads
     }
   }
 
-  /** At most `maxTools`, unless more of them are needed; the same for the same random numbers, in the order of `all`. */
+  /** Chooses at most `maxTools` tools, unless more are needed; deterministic for the same random numbers, in the order of `all`. */
   choose(needed: ReadonlySet<string>, random: Random): readonly ModelTool[] {
     if (this.all.length <= this.#maxTools) return this.all;
     const chosen = new Set<number>();
@@ -251,10 +254,10 @@ class OfferedTools {
   }
 }
 
-/** With so many tools for each that is chosen, one is seldom drawn twice. */
+/** Minimum number of tools per chosen one at which duplicates are rare enough to draw with replacement. */
 const SPARSE = 4;
 
-/** Whole numbers below `count` without end, some of them again and again. */
+/** Yields an endless sequence of integers below `count`, with repetitions. */
 function* anyOf(random: Random, count: number): Generator<number, void, undefined> {
   for (;;) yield Math.floor(random.next() * count);
 }

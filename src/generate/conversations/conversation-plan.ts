@@ -1,4 +1,4 @@
-/** Which conversations are made: drawn from the tools, written in templates, played by a model, or recorded. */
+/** Which conversations are generated: drawn from the tools, written in templates, played by a model, or recorded. */
 import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
 import type { LoopOptions } from "../../compose/loop-options.ts";
 import { ToolError } from "../../core/error.ts";
@@ -12,51 +12,53 @@ import { wrongReferences } from "./template-references.ts";
 import type { ConversationTemplate } from "./conversation-template.ts";
 import { checkRecordedPlan, type RecordedPlan } from "./recorded/recorded-plan.ts";
 
-/** Which conversations are made. */
+/** Which conversations are generated. */
 export type ConversationPlan = SampledPlan | ScriptedPlan | PlayedPlan | RecordedPlan;
 
-/** How the tools of a conversation are drawn. */
+/** The ways to draw the tools of a conversation. */
 export const SAMPLE_KINDS = ["chain", "random", "neighbour"] as const;
-/** How the tools of a conversation are drawn: one of `SAMPLE_KINDS`. */
+/** A way to draw the tools of a conversation: one of `SAMPLE_KINDS`. */
 export type SampleKind = (typeof SAMPLE_KINDS)[number];
 
-/** Tools are drawn, and called with generated inputs; no model and no file is needed. */
+/** Draws tools, and calls them with generated inputs; needs no model and no file. */
 export interface SampledPlan extends CheckedPlan {
   readonly kind: "sampled";
-  /** How many conversations. Integer ≥ 1. */
+  /** Number of conversations. Integer ≥ 1. */
   readonly count: number;
-  /** Calls of each. Integer ≥ 1. @default 5 */
+  /** Number of calls in each conversation. Integer ≥ 1. @default 5 */
   readonly calls?: number;
   /**
-   * `chain`: tools that take what others return, each after one that gives its ids; `random`; `neighbour`: tools whose names and
-   * descriptions are alike. Where no tool takes what another returns, a chain is drawn at random, which the summary says. @default "chain"
+   * `chain`: tools that take what others return, each after one that returns its ids; `random`; `neighbour`: tools with similar names and
+   * descriptions. If no tool takes what another returns, a chain is drawn at random, with a note in the summary.
+   *
+   * @default "chain"
    */
   readonly sample?: SampleKind;
-  /** Draws the tools in place of `sample`: they are called in its order, again from the first where there are more calls. */
+  /** Draws the tools instead of `sample`. They are called in its order, starting again from the first if there are more calls. */
   readonly sampler?: Sampler;
   /** Writes the requests and the answers. @default `plainWriter()`, without a model */
   readonly writer?: ConversationWriter;
 }
 
-/** The calls are in the templates. */
+/** Makes the calls that are in the templates. */
 export interface ScriptedPlan extends CheckedPlan {
   readonly kind: "scripted";
   readonly templates: readonly ConversationTemplate[];
-  /** How many conversations, of the templates in turn. Integer ≥ 1. @default one of each template */
+  /** Number of conversations, using the templates in turn. Integer ≥ 1. @default one of each template */
   readonly count?: number;
-  /** Writes the answers of turns that the template ends with calls; `false` = they stay without. @default `plainWriter()` */
+  /** Writes the answers of turns that the template ends with calls; `false` = they have no answer. @default `plainWriter()` */
   readonly writer?: ConversationWriter | false;
 }
 
-/** A model answers what the users of the templates say. */
+/** Lets a model answer the user messages of the templates. */
 export interface PlayedPlan extends CheckedPlan {
   readonly kind: "played";
-  /** Without lines of the assistant: the model says those. */
+  /** Templates without messages of the assistant, which the model writes. */
   readonly templates: readonly ConversationTemplate[];
   readonly model: Model;
-  /** How many conversations, of the templates in turn. Integer ≥ 1. @default one of each template */
+  /** Number of conversations, using the templates in turn. Integer ≥ 1. @default one of each template */
   readonly count?: number;
-  /** Further options of the loop of each conversation; the `system` of a template goes before the one here. */
+  /** Further options of each conversation's loop. The `system` of a template overrides the one here. */
   readonly loop?: Omit<LoopOptions, "model" | "session" | "system" | "tools" | "allow" | "onEvent"> & { readonly system?: string };
 }
 
@@ -67,7 +69,11 @@ const PLAYED: OptionNames<PlayedPlan> = { ...OF_EVERY_PLAN, templates: true, mod
 
 export const DEFAULT_CALLS = 5;
 
-/** How many conversations the plan gives; undefined where only its recordings show it. @throws ToolError `invalid_argument` for a plan that cannot be */
+/**
+ * Returns the number of conversations of a plan; undefined if it depends on the recordings.
+ *
+ * @throws ToolError `invalid_argument` for an invalid plan
+ */
 export function checkPlan(plan: ConversationPlan): number | undefined {
   const owner = "the plan of generateConversations()";
   if (typeof plan !== "object" || plan === null)
@@ -119,7 +125,7 @@ function checkWriter(writer: ConversationWriter | undefined, owner: string): voi
   throw new ToolError("invalid_argument", `The writer of ${owner} must have request() and answer().`);
 }
 
-/** No conversation is made of templates that cannot be filled. */
+/** Refuses templates with references that cannot be resolved. */
 function checkReferences(templates: readonly ConversationTemplate[], owner: string): void {
   const problems = templates.flatMap(({ messages }, index) =>
     wrongReferences(messages).map((problem) => `Template ${index + 1}: ${problem}`),

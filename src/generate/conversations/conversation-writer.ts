@@ -1,66 +1,66 @@
-/** The seam for the words of generated conversations: the user's requests and the assistant's answers. */
+/** The interface of writers, which write the texts of generated conversations: the user's requests and the assistant's answers. */
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { Random } from "../../core/ports.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
 
-/** Writes what is said in a sampled conversation. Keeps nothing from one turn to the next. */
+/** Writes the texts of a sampled conversation. Stateless between turns. */
 export interface ConversationWriter {
-  /** Names the writer and what its texts depend on: a file that another writer began is not continued. */
+  /** Identifies the writer and everything that its texts depend on: a file begun with another name is not continued. */
   readonly name: string;
-  /** The user's request for all calls of the turn. Must hold every value of `given`, and every id literally. */
+  /** Writes the user's request for all calls of the turn. Must contain every value of `given`, ids literally. */
   request(turn: PlannedTurn, options: WriterOptions): string | Promise<string>;
-  /** The assistant's answer. Every number, id and name in it must be found in the results. */
+  /** Writes the assistant's answer. Every number, id and name in it must be in the results. */
   answer(turn: AnsweredTurn, options: WriterOptions): string | Promise<string>;
-  /** Counts of the texts so far, for a writer that may fall back on another. */
+  /** Returns counts of the texts so far, for a writer with a fallback. */
   readonly report?: () => WritingReport;
 }
 
-/** How writing went. */
+/** Counts of the texts that a writer wrote. */
 export interface WritingReport {
-  /** Texts that were asked of a model. */
+  /** Number of texts requested from a model. */
   readonly written: number;
-  /** Texts that were asked for again, since a value was missing or invented. */
+  /** Number of texts requested again because a value was missing or invented. */
   readonly retried: number;
-  /** Texts that were written by code in the end. */
+  /** Number of texts that were finally written by code. */
   readonly byCode: number;
 }
 
-/** The circumstances of one text. */
+/** Options for writing one text. */
 export interface WriterOptions {
-  /** Decides the wording: equal numbers, equal text. */
+  /** Decides the wording: equal numbers give equal text. */
   readonly random: Random;
   readonly signal: AbortSignal;
 }
 
 /** A turn before its calls are made. */
 export interface PlannedTurn {
-  /** Counts from 0. */
+  /** The index of the turn, from 0. */
   readonly index: number;
   readonly calls: readonly PlannedCall[];
 }
 
-/** A call and where its values come from. */
+/** A call, and the sources of its input values. */
 export interface PlannedCall {
   readonly tool: Tool;
   readonly qualifiedName: string;
-  /** Values that the user says, by property. */
+  /** The values that the user states, by property. */
   readonly given: JsonObject;
-  /** Values that results give, by property: the user refers to them. */
+  /** The values from results, which the user refers to, by property. */
   readonly taken: Readonly<Record<string, TakenValue>>;
-  /** Made in the same message as the call before it. */
+  /** Whether the call is made in the same message as the one before it. */
   readonly parallel: boolean;
 }
 
-/** A value that a result gives. */
+/** A value from a result. */
 export interface TakenValue {
-  /** Such as `booking`. */
+  /** The noun for the thing that the value belongs to, such as `booking`. */
   readonly noun: string;
-  /** It is one of several in a list. */
+  /** Whether it is one of several values in an array. */
   readonly ofList: boolean;
-  /** It is an id, which a person refers to by its noun. */
+  /** Whether it is an id, which a person refers to by the noun. */
   readonly isId: boolean;
-  /** Known already; undefined where a call of the same turn gives it. */
+  /** The value, if it is known already; undefined if a call of the same turn returns it. */
   readonly value?: string | number | boolean;
 }
 
@@ -70,11 +70,11 @@ export interface AnsweredTurn {
   /** The user's message. */
   readonly request: string;
   readonly calls: readonly AnsweredCall[];
-  /** The tools of calls that were asked for, and not made since an earlier result gave nothing to continue with. */
+  /** The tools of requested calls that were not made, because an earlier result had no value to continue with. */
   readonly unmade: readonly Tool[];
 }
 
-/** A call with its result, for the answer that a user is given. */
+/** A call with its result, from which the answer is written. */
 export interface AnsweredCall {
   readonly tool: Tool | undefined;
   readonly input: JsonValue;

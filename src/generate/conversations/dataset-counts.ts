@@ -1,24 +1,24 @@
-/** Counts all conversations of a generation, those that were in the file before included: from their lines, whatever the format. */
+/** Counts all conversations of a dataset, including those already in the file, from their lines in any format. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { CHECK_NAMES, CHECK_WORDS, NO_PROBLEMS, type ConversationChecks } from "./check-conversation.ts";
 import { Tally } from "./tally.ts";
 import { markOf } from "./trajectory-file.ts";
 
-/** The counts of all conversations, for a description of the data. */
+/** Counts of all conversations, for a description of the dataset. */
 export interface DatasetSummary {
   readonly seed: string;
-  /** The fingerprint that all lines bear. */
+  /** The plan fingerprint that all lines have. */
   readonly plan: string;
   readonly conversations: number;
-  /** How many broke off with an error. */
+  /** Number of conversations that ended with an error. */
   readonly failed: number;
   readonly calls: number;
-  /** Messages with several calls. */
+  /** Number of messages with several calls. */
   readonly parallelMessages: number;
-  /** Calls by tool, the most frequent first. */
+  /** Number of calls by tool, the most frequent first. */
   readonly tools: Readonly<Record<string, number>>;
   readonly statuses: Readonly<Record<string, number>>;
-  /** Where the answers came from: `simulated by example (schema-valid)`. */
+  /** Number of calls by where the answer came from: `simulated by example (schema-valid)`. */
   readonly answers: Readonly<Record<string, number>>;
   readonly checks: ConversationChecks;
 }
@@ -68,7 +68,7 @@ export class DatasetCounts {
     this.#answers.add(`${String(origin)}${by}${fidelity === undefined ? "" : ` (${String(fidelity)})`}`);
   }
 
-  /** `2 dangling ids`, as `problemWords` writes it. */
+  /** Adds a problem such as `2 dangling ids`, as `problemWords` writes it. */
   #addProblem(problem: string): void {
     const [count = "", ...rest] = problem.split(" ");
     const words = rest.join(" ");

@@ -1,4 +1,4 @@
-/** The lines of a generation: where they go, how many are where, and which conversations are among them. */
+/** Writes the lines of a dataset, counts them per file, and tracks which conversations are among them. */
 import type { JsonObject } from "../../core/base/json.ts";
 import { ConversationKeys } from "./conversation-keys.ts";
 import { DatasetCounts } from "./dataset-counts.ts";
@@ -12,20 +12,20 @@ export interface DatasetWriterOptions {
   readonly out: string | LineSink;
   readonly format: TrajectoryFormat;
   readonly overwrite: boolean;
-  /** The share of conversations for tests; above 0 only where `out` is a path. */
+  /** The share of conversations for tests; above 0 only if `out` is a path. */
   readonly split: number;
   readonly seed: string;
   /** The fingerprint of the plan. */
   readonly plan: string;
 }
 
-/** JSON in which no character but the line feed behind it ends a line for any reader. */
+/** Returns JSON in which no character is a line break to any reader. */
 function oneLine(line: JsonObject): string {
   return JSON.stringify(line).replaceAll("\u2028", "\\u2028").replaceAll("\u2029", "\\u2029");
 }
 
 export class DatasetWriter {
-  /** Of the conversations that were written, without those that broke off. */
+  /** The keys of the conversations written, without those that ended with an error. */
   readonly keys = new ConversationKeys();
   readonly #options: DatasetWriterOptions;
   readonly #counts = new DatasetCounts();
@@ -36,7 +36,7 @@ export class DatasetWriter {
     this.#options = options;
   }
 
-  /** @throws ToolError as `TrajectoryParts.open`; by rejecting */
+  /** @throws ToolError as `TrajectoryParts.open`, as a rejection */
   static async open(options: DatasetWriterOptions): Promise<DatasetWriter> {
     const writer = new DatasetWriter(options);
     const { out, format, split, ...rest } = options;
@@ -49,7 +49,7 @@ export class DatasetWriter {
     return writer;
   }
 
-  /** How many lines were there. */
+  /** Number of lines that were in the file already. */
   get existing(): number {
     return this.#files?.existing ?? 0;
   }
@@ -62,7 +62,7 @@ export class DatasetWriter {
     this.#count(line, part);
   }
 
-  /** The counts of all lines, and a remark on a part that is empty. */
+  /** Returns the counts of all lines, with a remark if one of the files is empty. */
   summary(): Pick<GenerationSummary, "dataset" | "split" | "notes"> {
     const { out, split, seed, plan } = this.#options;
     const dataset = this.#counts.summary({ seed, plan });
@@ -73,7 +73,7 @@ export class DatasetWriter {
     return { dataset, split: { train, test, testFile: testFileOf(out) }, notes: train > 0 && test > 0 ? [] : [note] };
   }
 
-  /** Resolves when all of it is on the disk. */
+  /** Resolves once everything is on disk. */
   async close(): Promise<void> {
     await this.#files?.close();
   }

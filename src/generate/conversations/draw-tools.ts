@@ -16,13 +16,13 @@ import { DEFAULT_CALLS, type SampledPlan, type SampleKind } from "./conversation
 import { answersLater, canBeCalled } from "./plan-turns.ts";
 import { ToolFlow } from "./tool-flow.ts";
 
-/** Draws the tools that a conversation calls, in their order. The same seed draws the same. */
+/** Draws the tools that a conversation calls, in order; deterministic for the same seed. */
 export type DrawTools = (seed: string) => readonly CatalogTool[];
 
 export interface PreparedDraw {
   readonly draw: DrawTools;
   readonly flow: ToolFlow;
-  /** Remarks for the person who asked for the sample. */
+  /** Remarks for the person who generates the conversations. */
   readonly notes: readonly string[];
 }
 
@@ -32,7 +32,7 @@ export interface DrawOptions {
   readonly offered: ReadonlySet<string>;
 }
 
-/** @throws ToolError `invalid_argument` where there are no tools to draw from */
+/** Prepares the draw of a sampled plan. @throws ToolError `invalid_argument` if there are no tools to draw from */
 export async function prepareDraw(plan: SampledPlan, { registry, offered }: DrawOptions): Promise<PreparedDraw> {
   const { calls = DEFAULT_CALLS, sampler } = plan;
   const listed = registry.list().filter(({ qualifiedName }) => offered.has(qualifiedName));
@@ -64,7 +64,10 @@ function thereAre(tools: number): string {
   return tools === 1 ? "there is 1 tool: it is" : `there are ${tools} tools: they are`;
 }
 
-/** `silent`: an empty schema says nothing of what the tool takes. Tools without rules of their own are tried when they are drawn, as there may be many. */
+/**
+ * `silent`: an empty schema, which says nothing about the input; `refused`: the tool's own rules refuse every generated input. Tools without rules
+ * are only tried when drawn, because there may be many.
+ */
 function usability(tool: Tool): "silent" | "refused" | "usable" {
   const { inputSchema, validate, parseInput } = tool;
   if (typeof inputSchema !== "object" || Object.keys(inputSchema).length === 0) return "silent";
@@ -97,7 +100,7 @@ function drawOf(kind: SampleKind, { usable, flow, size }: Drawing): DrawTools {
   return (seed) => inOrder(flow, alike(seededRandom(seed), size));
 }
 
-/** Draws again where no input can be made up for any of the tools. */
+/** Draws again if no input can be generated for any of the tools. */
 function callable(draw: DrawTools): DrawTools {
   return (seed) => {
     let tools = draw(seed);
@@ -115,12 +118,12 @@ function* firstOf<Item>(items: Iterable<Item>, count: number): Generator<Item, v
   }
 }
 
-/** How deep the givers of the givers of a tool are looked for. */
+/** Maximum depth of the search for tools whose output a tool takes, and for theirs. */
 const MAX_DEPTH = 4;
 
 /**
- * Follows what tools give to what others take; a tool whose ids another one gives comes after such a one. Where nothing leads on, it
- * begins again with another tool.
+ * Draws tools along the edges of the flow; a tool that takes ids comes after one that returns them. Where no edge continues, another tool begins a
+ * new chain.
  */
 function drawChain(flow: ToolFlow, size: number, random: Random): readonly CatalogTool[] {
   const chain: CatalogTool[] = [];
@@ -128,7 +131,7 @@ function drawChain(flow: ToolFlow, size: number, random: Random): readonly Catal
   const add = (id: string, depth: number): void => {
     const tool = flow.tools.get(id);
     if (tool === undefined || inChain.has(id) || chain.length >= size) return;
-    inChain.add(id); // before its givers, so that a circle ends
+    inChain.add(id); // added before its givers, so that a cycle ends
     for (const input of flow.inputsOf(id)) {
       if (!input.isId || depth >= MAX_DEPTH) continue;
       const givers = flow.giversOf(id, input);
@@ -146,7 +149,7 @@ function drawChain(flow: ToolFlow, size: number, random: Random): readonly Catal
   return removalsLast(flow, chain);
 }
 
-/** A tool that removes a thing comes after the other tools that take its id. */
+/** Moves a tool that removes a thing after the other tools that take its id. */
 function removalsLast(flow: ToolFlow, tools: readonly CatalogTool[]): readonly CatalogTool[] {
   const idsOf = (id: string): readonly string[] => flow.inputsOf(id).flatMap(({ isId, key }) => (isId && key !== "" ? [key] : []));
   const isEarly = tools.map(({ id, qualifiedName }, index) => {
@@ -159,7 +162,7 @@ function removalsLast(flow: ToolFlow, tools: readonly CatalogTool[]): readonly C
     : tools;
 }
 
-/** Most draws before those that are left are looked for. */
+/** Maximum number of random draws before the remaining tools are listed. */
 const MAX_DRAWS = 20;
 
 function start(ids: readonly string[], inChain: ReadonlySet<string>, random: Random): string | undefined {
@@ -179,7 +182,7 @@ interface Chain {
   readonly random: Random;
 }
 
-/** A tool that takes what one of the chain gives, of the last one where it can be. */
+/** Returns a tool that takes what a tool of the chain returns, preferably the last one. */
 function follower(flow: ToolFlow, { chain, inChain, random }: Chain): string | undefined {
   for (let at = chain.length - 1; at >= Math.max(0, chain.length - LOOK_BACK); at--) {
     const takers = flow.takersOf(chain[at]?.id ?? "").filter((id) => !inChain.has(id));
@@ -194,7 +197,7 @@ function pick<Item>(random: Random, items: readonly Item[]): Item | undefined {
   return items[Math.floor(random.next() * items.length)];
 }
 
-/** Tools that give ids come before those that take them; else the order stays. */
+/** Moves tools that return ids before those that take them, and otherwise keeps the order. */
 function inOrder(flow: ToolFlow, tools: readonly CatalogTool[]): readonly CatalogTool[] {
   const ordered: CatalogTool[] = [];
   const placed = new Set<string>();
@@ -216,7 +219,7 @@ function inOrder(flow: ToolFlow, tools: readonly CatalogTool[]): readonly Catalo
 
 const MIN_SIMILARITY = 0.05;
 
-/** A tool at random, and those whose names and descriptions share most words with its own. */
+/** Returns a function that draws a random tool, and the tools whose names and descriptions share the most words with its own. */
 function nearest(tools: readonly CatalogTool[]): (random: Random, size: number) => readonly CatalogTool[] {
   const texts = tools.map(({ tool }) => `${tool.name} ${tool.description}`);
   const matcher = matchByWords(texts, texts, { minSimilarity: MIN_SIMILARITY });
@@ -247,10 +250,10 @@ function nearest(tools: readonly CatalogTool[]): (random: Random, size: number) 
   };
 }
 
-/** So many chains are drawn to see how long they get. */
+/** Number of chains that are drawn to find out how long they get. */
 const TRIALS = 16;
 
-/** Says so where no chain gets as long as asked. */
+/** Returns a remark if no chain gets as long as requested. */
 function howFar(flow: ToolFlow, draw: DrawTools, size: number): readonly string[] {
   let longest = 0;
   for (let trial = 0; trial < TRIALS && longest < size; trial++) longest = Math.max(longest, linkedLength(flow, draw(`trial ${trial}`)));
@@ -258,7 +261,7 @@ function howFar(flow: ToolFlow, draw: DrawTools, size: number): readonly string[
   return [`At most ${longest} of ${plural(size, "tool")} in a row take what an earlier one returns; where a chain ends, another begins.`];
 }
 
-/** The most tools in a row of which each takes what one before it in the row gives. */
+/** Returns the length of the longest run of tools in which each takes what an earlier one of the run returns. */
 function linkedLength(flow: ToolFlow, tools: readonly CatalogTool[]): number {
   let longest = 0;
   let row: string[] = [];

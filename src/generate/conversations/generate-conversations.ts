@@ -1,4 +1,4 @@
-/** Makes many conversations, several at a time, and writes them in order. */
+/** Generates many conversations concurrently, and writes them in order. */
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 import { COUNT, PORTION, checkNumber } from "../../core/base/number-bounds.ts";
 import { ToolError } from "../../core/error.ts";
@@ -21,62 +21,64 @@ import type { LineSink } from "./trajectory-file.ts";
 import { trajectoryWriter, type TrajectoryFormat, type TrajectoryWriter } from "./trajectory-formats.ts";
 import type { Trajectory } from "./trajectory.ts";
 
-/** How conversations are generated. */
+/** Options for generating conversations. */
 export interface GenerateOptions {
-  /** Open, without a store, its `answers` such that nothing real happens that should not: conversations call whatever is offered. */
+  /**
+   * An open runtime without a store. Conversations call every tool that is offered, so set its `answers` such that no unwanted real effects happen.
+   */
   readonly runtime: Runtime;
   readonly plan: ConversationPlan;
-  /** The path of a file, which is continued where the same plan made it; or a function that takes the lines. */
+  /** The path of a file, which is continued if the same plan created it; or an object with `write`, which receives the lines. */
   readonly out: string | LineSink;
   /** @default "neutral" */
   readonly format?: TrajectoryFormat;
-  /** Decides tools, inputs and ids. @default 0 */
+  /** Seed of the tools, inputs and ids that are drawn. @default 0 */
   readonly seed?: number | string;
-  /** Most conversations that are under way at a time. Integer ≥ 1. @default 8 */
+  /** Maximum number of concurrent conversations. Integer ≥ 1. @default 8 */
   readonly concurrency?: number;
-  /** Which tools are offered and may be called. @default all */
+  /** The tools that are offered and may be called. @default all */
   readonly allow?: VisibilityRules;
-  /** Most tools that a conversation is made with: those it needs, and others drawn. Integer ≥ 1. @default 32 */
+  /** Maximum number of tools offered in a conversation: those it needs, and others drawn at random. Integer ≥ 1. @default 32 */
   readonly maxTools?: number;
   /**
-   * Whether a message may have several calls, which some chat templates drop or refuse. With `false`, calls that a template, a recording
-   * or a sampled plan has in one message are in a message each, one after the other. A model is asked for one call at a time; of a message
-   * with several all the same, only the first is taken, and the model is asked again with its result.
+   * Whether a message may have several calls, which some chat templates drop or refuse. With `false`, calls that a template, a recording or a sampled
+   * plan has in one message are split into one message each. A model is asked for one call at a time; if its message has several nevertheless, only
+   * the first is used, and the model is asked again with its result.
    *
    * @default true
    */
   readonly parallelCalls?: boolean;
   /**
-   * Whether each message of the assistant has a `weight`: 0 for one with a call that was refused because of its name or input, or whose input
-   * had to be repaired, so that a trainer does not learn it, and 1 for every other. For the formats `openai` and `huggingface`.
+   * Whether each message of the assistant has a `weight`: 0, so that a trainer ignores it, if a call in it was refused because of its name or input,
+   * or if an input had to be repaired; 1 otherwise. For the formats `openai` and `huggingface`.
    *
    * @default false
    */
   readonly weights?: boolean;
-  /** How many conversations in a row may fail before the rest is given up; those are not written. Integer ≥ 1. @default 10 */
+  /** Number of consecutive failed conversations after which the generation stops; those are not written. Integer ≥ 1. @default 10 */
   readonly maxFailures?: number;
-  /** Anything else that the conversations depend on, such as the sources that answer: a file of another label is not continued. */
+  /** Anything else that the conversations depend on, such as the answer sources: a file with another label is not continued. */
   readonly label?: string;
   /**
-   * The share of conversations that go to a second file for tests: beside `train.jsonl` that is `train.test.jsonl`. Conversations of one
-   * template, and without templates those that call the same tools in the same order, are never divided. From 0 to 1; needs a path as `out`.
+   * The share of conversations written to a second file for tests, `train.test.jsonl` next to `train.jsonl`. Conversations of one template, or
+   * without templates those that call the same tools in the same order, are all in the same file. From 0 to 1; requires a path as `out`.
    *
    * @default 0, no second file
    */
   readonly split?: number;
-  /** Replace the file. @default false */
+  /** Whether an existing file is replaced. @default false */
   readonly overwrite?: boolean;
   readonly signal?: AbortSignal;
-  /** Called after each conversation that is written. */
+  /** Called after each conversation is written. */
   readonly onProgress?: (progress: GenerationProgress) => void;
-  /** For `durationMs`. @default the real one */
+  /** The clock for `durationMs`. @default the system clock */
   readonly clock?: Ports["clock"];
 }
 
-/** The seeds of the generations that a runtime is in: equal ones make sessions of the same ids. */
+/** The seeds of the running generations by runtime: the same seed would create sessions with the same ids. */
 const underWay = new WeakMap<Runtime, Set<string>>();
 
-/** @returns what ends it. @throws ToolError `conflict` where a generation of the seed is under way */
+/** Registers a generation. @returns a function that unregisters it. @throws ToolError `conflict` if a generation with this seed is running */
 function begin(runtime: Runtime, seed: string): () => void {
   const seeds = getOrAdd(underWay, runtime, () => new Set());
   if (seeds.has(seed))
@@ -90,27 +92,28 @@ function begin(runtime: Runtime, seed: string): () => void {
 const DEFAULT_CONCURRENCY = 8;
 const DEFAULT_MAX_TOOLS = 32;
 const DEFAULT_MAX_FAILURES = 10;
-/** How many conversations may be made ahead of one that takes long, for each that is under way. */
+/** How many conversations may be generated ahead of a slow one, per concurrent conversation. */
 const AHEAD = 4;
-/** How often a duplicate is generated again, as long as other draws make another conversation. */
+/** Maximum number of redraws of a duplicate, as long as they give different conversations. */
 const MAX_REDRAWS = 10;
-/** So many redraws may make a conversation that another redraw made; then draws are taken to change nothing. */
+/** Number of redraws that may repeat an earlier redraw; after that, draws are assumed to make no difference. */
 const MAX_REPEATED = 2;
 
 /**
- * Makes the conversations of a plan, each in a session of its own, and writes each as one line of JSON, in the order of their indices.
+ * Generates the conversations of a plan, each in a session of its own, and writes each as one line of JSON, in the order of their indices.
  *
- * The same seed gives the same lines whatever the concurrency, as far as what answers is decided by session and call: lines hold no
- * times and no ids of the runtime. A file that was not finished is continued: a last line that was cut off is made again, nothing is
- * there twice, and nothing is missing. More conversations of the same plan are added in the same way.
+ * The same seed gives the same lines whatever the concurrency, if the answers depend only on session and call: lines have no times and no ids of the
+ * runtime. An unfinished file is continued: a truncated last line is generated again, and no conversation is repeated or missing. More conversations
+ * of the same plan are added in the same way.
  *
- * No two conversations have the same messages: one that is there already is generated again with other draws. Where those make no other one,
- * and where a model plays it, it is written, marked and counted as a duplicate.
+ * No two conversations have the same messages: a duplicate is generated again with other draws. If those do not change it, or if a model plays the
+ * plan, it is written, marked and counted as a duplicate.
  *
- * A conversation that breaks off is written with its `error`. Resolves as well where it was stopped: see `stopped` of the summary.
+ * A conversation that ends with an error is written with its `error`. If the generation is stopped, it resolves as well: see `stopped` of the
+ * summary.
  *
- * @throws ToolError `invalid_argument` for options that cannot work, and for a file that something else made; `conflict` when something
- * else writes to it meanwhile, and while the runtime makes others of the same seed; `store_failed` when it cannot be written. By rejecting
+ * @throws ToolError `invalid_argument` for invalid options, and for a file with other content; `conflict` if another writer changes the file
+ * meanwhile, or while the runtime generates others with the same seed; `store_failed` if the file cannot be written; as a rejection
  */
 export async function generateConversations(options: GenerateOptions): Promise<GenerationSummary> {
   if (typeof options?.runtime?.session !== "function")
@@ -223,7 +226,7 @@ class Generation {
   readonly #write: TrajectoryWriter;
   readonly #slots: Limit;
   readonly #controller = new AbortController();
-  /** Conversations that failed, one after the other, and are not written before one is well. */
+  /** Consecutive failed conversations, which are written only once another one succeeds. */
   #held: Trajectory[] = [];
 
   constructor(options: GenerateOptions, parts: GenerationParts) {
@@ -233,7 +236,7 @@ class Generation {
     this.#slots = new Limit(options.concurrency ?? DEFAULT_CONCURRENCY);
   }
 
-  /** Resolves to why it ended early, when nothing runs any more. */
+  /** Runs the generation, and waits until nothing runs any more. Resolves to the error that stopped it; undefined if it was completed. */
   async run(): Promise<ToolError | undefined> {
     const { signal } = this.#options;
     const forget = signal === undefined ? undefined : onAbort(signal, () => this.#controller.abort(signal.reason));
@@ -263,7 +266,7 @@ class Generation {
     await this.#writeHeld();
   }
 
-  /** Undefined when it was stopped meanwhile. Never rejects. */
+  /** Generates a conversation; undefined if the generation was stopped meanwhile. Never rejects. */
   async #make(index: number, redraw = 0): Promise<Trajectory | undefined> {
     const { signal } = this.#controller;
     await this.#slots.wait("").whenTaken();
@@ -308,9 +311,8 @@ class Generation {
   }
 
   /**
-   * Another conversation of the index that is not among those written; the duplicate itself, marked, where none was found. Since it is
-   * asked for one after the other, in the order of the indices, the outcome does not depend on the concurrency. Undefined when it was
-   * stopped meanwhile.
+   * Generates the conversation of an index again until it is not a duplicate; returns the duplicate itself, marked, if that fails. This runs one at a
+   * time in the order of the indices, so that the outcome does not depend on the concurrency. Undefined if the generation was stopped meanwhile.
    */
   async #unlike(made: Trajectory, duplicate: object): Promise<Trajectory | undefined> {
     const { keys } = this.#parts.writer;
@@ -331,14 +333,17 @@ class Generation {
     return { ...made, checks: { ...made.checks, duplicates: 1 } };
   }
 
-  /** A model is not asked again without being told to: it would cost more, and draws do not decide what it says, nor what was recorded. */
+  /**
+   * Maximum number of redraws. 0 for a model, unless `onProblems` is "remake": it would cost more, and draws do not change what a model writes; and 0
+   * for recordings without faults.
+   */
   get #redraws(): number {
     const { plan } = this.#options;
     const isFixed = plan.kind === "recorded" ? plan.faults === undefined : plan.kind === "played" && plan.onProblems !== "remake";
     return isFixed ? 0 : MAX_REDRAWS;
   }
 
-  /** Set when too many have failed in a row. */
+  /** Returns the error that stops the generation if too many conversations failed in a row. */
   #givenUp(): ToolError | undefined {
     const { maxFailures = DEFAULT_MAX_FAILURES } = this.#options;
     const [first] = this.#held;

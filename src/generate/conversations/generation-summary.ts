@@ -9,46 +9,49 @@ import type { DatasetSummary } from "./dataset-counts.ts";
 import { Tally } from "./tally.ts";
 import { parallelMessages, resultsOf, type Trajectory } from "./trajectory.ts";
 
-/** The counts are those of the conversations that this run has written; those that were there before are `existing`. */
+/** The result of a generation. Counts are those of the conversations that this run wrote; `existing` are those written before. */
 export interface GenerationSummary {
-  /** How many the plan asks for. */
+  /** Number of conversations in the plan. */
   readonly conversations: number;
-  /** How many of them were in the file already. */
+  /** Number of them that were in the file already. */
   readonly existing: number;
   readonly written: number;
-  /** How many of the written ones broke off with an error, which is in their line. */
+  /** Number of written conversations that ended with an error, which is in their line. */
   readonly failed: number;
   readonly calls: number;
-  /** Messages with several calls. */
+  /** Number of messages with several calls. */
   readonly parallelMessages: number;
   readonly statuses: Readonly<Record<string, number>>;
-  /** Where the answers came from, the most frequent first. */
+  /** Number of calls by where the answer came from, the most frequent first. */
   readonly answers: readonly AnswerCount[];
-  /** By error code. */
+  /** Number of errors by code. */
   readonly errors: Readonly<Record<string, number>>;
-  /** By fault; each is among the errors or the answers, too. */
+  /** Number of injected faults by type; each also counts as an error or an answer. */
   readonly faults: Readonly<Record<string, number>>;
-  /** Why models said no more. */
+  /** Number of played conversations by the reason why the model stopped. */
   readonly stops: Readonly<{ [Reason in StopReason]?: number }>;
   /** Sums of the checks of all conversations. */
   readonly checks: ConversationChecks;
-  /** How many conversations were generated again with other draws, since they were the same as an earlier one. */
+  /** Number of conversations that were generated again with other draws because they were duplicates. */
   readonly remade: number;
-  /** The parts of a split, those that were there before included; left out where there is none. */
+  /** The parts of a split, including conversations written before; left out without a split. */
   readonly split?: SplitCounts;
-  /** Counts of all conversations, those that were there before included. */
+  /** Counts of all conversations, including those written before. */
   readonly dataset: DatasetSummary;
-  /** How a model wrote requests and answers; left out where none did. */
+  /** How many requests and answers a model wrote; left out if none did. */
   readonly writing?: WritingReport;
-  /** Remarks on the plan: tools that were left out, chains that are shorter than asked for. */
+  /** Remarks on the plan: tools that were left out, chains that are shorter than requested. */
   readonly notes: readonly string[];
-  /** In milliseconds. */
+  /** Duration of the run, in milliseconds. */
   readonly durationMs: number;
-  /** Set where it ended before all were written: `cancelled` when the signal aborted, else what conversations failed with. Run again, it continues. */
+  /**
+   * Set if the run stopped before all were written: `cancelled` if the signal aborted, else the error of the failed conversations. Another run
+   * continues the file.
+   */
   readonly stopped?: ErrorInfo;
 }
 
-/** How many conversations are in each part. */
+/** Number of conversations in each part of a split. */
 export interface SplitCounts {
   readonly train: number;
   readonly test: number;
@@ -56,7 +59,7 @@ export interface SplitCounts {
   readonly testFile: string;
 }
 
-/** How many calls were answered in one way. */
+/** Number of calls whose answers came from the same source. */
 export interface AnswerCount {
   readonly origin: Origin;
   readonly answeredBy?: string;
@@ -64,17 +67,17 @@ export interface AnswerCount {
   readonly calls: number;
 }
 
-/** How far it is. */
+/** The progress of a generation. */
 export interface GenerationProgress {
-  /** Conversations in the file, those that were there before included. */
+  /** Number of conversations in the file, including those written before. */
   readonly done: number;
   readonly total: number;
-  /** Of this run. */
+  /** Number of calls in this run; `failed` counts its conversations that ended with an error. */
   readonly calls: number;
   readonly failed: number;
 }
 
-/** Counts what is written. */
+/** Counts the conversations that are written. */
 export class GenerationCounts {
   readonly #statuses = new Tally();
   readonly #errors = new Tally();
@@ -116,7 +119,7 @@ export class GenerationCounts {
   }
 }
 
-/** The words of a key are unchanged. */
+/** Splits a key of `#answers` into the strings that it was joined from. */
 function answerCount(key: string, calls: number): AnswerCount {
   const [origin = "", answeredBy = "", fidelity = ""] = key.split(" ");
   return {

@@ -1,14 +1,14 @@
-/** Whether what is said is known: numbers and ids of a text, and the values they may come from. */
+/** Checks whether claims are grounded: the numbers and ids in a text, against the values they may come from. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ToolResult } from "../../core/result.ts";
 
-/** Words of letters and digits with the marks that ids, dates, amounts and addresses have inside. */
+/** Matches words of letters and digits, with the punctuation inside ids, dates, amounts and addresses. */
 const TOKEN = /[\p{L}\p{N}][\p{L}\p{N}._:@/+#-]*/gu;
 const DIGIT = /\d/u;
 const MAX_DEPTH = 64;
 const MAX_VALUES = 100_000;
 
-/** The numbers and ids in a text, as they are compared. */
+/** Returns the normalized numbers and ids in a text. */
 function claimsIn(text: string): readonly string[] {
   if (!DIGIT.test(text)) return [];
   const claims: string[] = [];
@@ -17,12 +17,12 @@ function claimsIn(text: string): readonly string[] {
   return claims;
 }
 
-/** Values that may be spoken of. */
+/** The values that a text may claim. */
 export class Grounds {
   readonly #tokens = new Set<string>();
   readonly #texts: string[] = [];
 
-  /** Every scalar in the value, and how long its lists are. */
+  /** Adds every scalar in the value, and the lengths of its arrays. */
   addValue(value: JsonValue | undefined): void {
     let left = MAX_VALUES;
     const visit = (one: JsonValue, depth: number): void => {
@@ -43,7 +43,7 @@ export class Grounds {
     if (value !== undefined) visit(value, 0);
   }
 
-  /** The content of a result, in whichever form. */
+  /** Adds the content of a result, in any form. */
   addResult({ output, content, error }: Pick<ToolResult, "output" | "content" | "error">): void {
     this.addValue(output);
     for (const part of content ?? []) if (part.type === "text") this.addText(part.text);
@@ -66,24 +66,24 @@ export class Grounds {
     return this.#tokens.has(claim);
   }
 
-  /** Whether the text is in one of those that were added, or is one of the values. */
+  /** Whether the text is in one of those that were added, or equals one of the values. */
   holds(text: string): boolean {
     return this.#tokens.has(normal(text.replace(/^-(?=\d)/u, ""))) || this.#texts.some((known) => known.includes(text));
   }
 
-  /** The claims of a text that nothing says. */
+  /** Returns the claims of a text that are not grounded. */
   missing(text: string): readonly string[] {
     return claimsIn(text.replaceAll(LIST_MARK, "")).filter((claim) => !this.#tokens.has(claim));
   }
 }
 
-/** Hours and minutes of a moment: people leave out its seconds. */
+/** Hours and minutes of a timestamp: people leave out its seconds. */
 const TIME = /(?<=\dt)\d{2}:\d{2}(?=:\d{2})/gu;
-/** The number of a line in a list, which claims nothing. */
+/** The number of a list item, which is not a claim. */
 const LIST_MARK = /^[ \t]*\d{1,3}[.)][ \t]+/gmu;
 const PLAIN_NUMBER = /^\d+(?:\.\d+)?$/u;
 
-/** `1.50` and `1.5` are the same number, `12.` at the end of a sentence is 12. */
+/** Normalizes a claim: `1.50` and `1.5` are the same number, `12.` at the end of a sentence is 12. */
 function normal(token: string): string {
   const bare = /[\p{L}\p{N}]$/u.test(token) ? token : token.replace(/(?<![._:@/+#-])[._:@/+#-]+$/u, "");
   return PLAIN_NUMBER.test(bare) ? String(Number(bare)) : bare.toLowerCase();

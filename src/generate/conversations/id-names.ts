@@ -1,15 +1,15 @@
-/** Which properties hold ids, and of what. */
+/** Recognizes which properties have ids, and of what. */
 import { memo } from "../../core/base/memo.ts";
 import { nameWords, plainName, singular } from "../../schema/example/name-words.ts";
 
-/** The words that names of ids end with. */
+/** The words with which names of ids end. */
 const ID_WORDS = new Set("id,ids,uuid,uuids,guid,guids,uid,identifier,identifiers".split(","));
-/** Ids only with the thing before them: an `order_number` is one, a `number` is a number. */
+/** Things before `number`, `code` or `reference` that make it an id: an `order_number` is one, a `number` is a plain number. */
 const NUMBERS = new Set(
   "order,account,tracking,flight,invoice,ticket,booking,reservation,confirmation,case,customer,reference,policy,serial".split(","),
 );
 
-/** Whether a property of this name holds an id, or several. */
+/** Whether a property with this name has an id, or several. */
 export const isIdName = memo((name) => {
   const words = nameWords(name);
   const last = words.at(-1) ?? "";
@@ -18,10 +18,10 @@ export const isIdName = memo((name) => {
   return (last === "number" || last === "code" || last === "reference") && NUMBERS.has(before);
 });
 
-/** Words before `id` that name nothing: `is_id` is the id of what the tool is about. */
+/** Words before `id` that are not nouns: `is_id` is the id of the tool's own subject. */
 const NO_NOUNS = new Set("is,a,the,its,by,my,this,your,new,get,given,unique,some,any".split(","));
 
-/** `order` for `order_id` and `orderIds`; `""` for `id`. */
+/** Returns `order` for `order_id` and `orderIds`; `""` for `id`. */
 export const idNoun = memo((name) => {
   const words = plainName(name).split("_").slice(0, -1);
   if (words.length === 1 && NO_NOUNS.has(words[0] ?? "")) return "";

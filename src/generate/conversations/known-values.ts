@@ -1,4 +1,4 @@
-/** The values that a conversation has seen, so that what was answered or said can be asked about. */
+/** Tracks the values that a conversation has seen, so that later calls can use what was returned or said. */
 import type { JsonObject } from "../../core/base/json.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { toolSubject } from "./tool-subject.ts";
@@ -7,7 +7,7 @@ import { fieldsOf, inputKey, type OutputField } from "./value-keys.ts";
 import { isIdName, idNoun } from "./id-names.ts";
 import { plainName } from "../../schema/example/name-words.ts";
 
-/** A value that a call can be given. */
+/** A value that can be the input of a call. */
 export interface KnownValue {
   readonly value: string | number;
   readonly noun: string;
@@ -15,18 +15,18 @@ export interface KnownValue {
 }
 
 const MAX_VALUES = 400;
-/** Fields that say what a thing has cost. */
+/** Fields with the amount that was paid for a thing. */
 const PAID = /^(?:total|total_price|total_amount|total_cost|amount|amount_paid|paid|price|cost|charged|grand_total)$/u;
 
 export class KnownValues {
-  /** By key, the newest. */
+  /** The newest value by key. */
   readonly #byKey = new Map<string, KnownValue>();
-  /** By tool and top-level field, the newest. */
+  /** The newest value by tool and top-level field. */
   readonly #byField = new Map<string, KnownValue>();
-  /** By id, the amount that was paid for the thing. */
+  /** The amount that was paid for a thing, by its id. */
   readonly #paid = new Map<string, number>();
 
-  /** Remembers what a call answered. @param tool its id in the catalog */
+  /** Remembers the result of a call. @param tool the tool's id in the catalog */
   learnResult(tool: string, { name, status, output }: ToolResult): void {
     if ((status !== "ok" && status !== "partial") || output === undefined) return;
     const fields = fieldsOf(output, toolSubject(name).noun);
@@ -35,13 +35,13 @@ export class KnownValues {
     for (const { name: field, key, noun, ofList, onTop, value } of fields) {
       const known = { value, noun, ofList };
       if (onTop) keep(this.#byField, `${tool} ${field}`, known);
-      if (key === "" || seen.has(key)) continue; // the thing itself comes before those inside it
+      if (key === "" || seen.has(key)) continue; // the thing itself comes before things nested in it
       seen.add(key);
       keep(this.#byKey, key, known);
     }
   }
 
-  /** The amount that was paid for the thing of this id; undefined where no result has said it. */
+  /** Returns the amount that was paid for the thing with this id; undefined if no result has it. */
   paidFor(id: string | number): number | undefined {
     return this.#paid.get(String(id));
   }
@@ -56,7 +56,7 @@ export class KnownValues {
         this.#paid.set(String(value), Math.max(...amounts));
   }
 
-  /** Remembers the user's message about a call. */
+  /** Remembers the values that the user gave for a call. */
   learnGiven(qualifiedName: string, given: JsonObject): void {
     const { noun } = toolSubject(qualifiedName);
     for (const [name, value] of Object.entries(given)) {
@@ -66,7 +66,7 @@ export class KnownValues {
     }
   }
 
-  /** Forgets the thing that a call has removed: it is not asked for any more. */
+  /** Forgets the thing that a call removed, so that it is not requested again. */
   forget(qualifiedName: string, input: JsonObject): void {
     const { noun } = toolSubject(qualifiedName);
     for (const [name, value] of Object.entries(input)) {
@@ -77,7 +77,7 @@ export class KnownValues {
     }
   }
 
-  /** The newest value for an input; an edge of the dataflow graph goes before a name. */
+  /** Returns the newest value for an input; an edge of the dataflow graph takes precedence over a name. */
   find({ key, edges }: FlowInput): KnownValue | undefined {
     for (const { tool, name } of edges) {
       const known = this.#byField.get(`${tool} ${name}`);

@@ -1,13 +1,13 @@
-/** Which messages of the assistant a trainer should learn. */
+/** Decides which messages of the assistant a trainer should learn from. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { ERROR_CODES } from "../../core/error-codes.ts";
 import type { ToolResult } from "../../core/result.ts";
 
 /**
- * The line with a `weight` in each message of the assistant: 0 where it has a call that was refused because of what the model wrote, or whose
- * input had to be repaired: the line has the input as it was sent. A call that its tool answered with a failure, or that met a fault, was right.
+ * Adds a `weight` to each message of the assistant: 0 if a call in it was refused because of what the model wrote, or if an input had to be repaired,
+ * because the line has the input as it was sent. A call that its tool answered with a failure, or that met a fault, was correct.
  *
- * @param results of all calls, in their order
+ * @param results the results of all calls, in order
  * @see https://platform.openai.com/docs/api-reference/fine-tuning/chat-input
  */
 export function withWeights(line: JsonObject, results: readonly ToolResult[]): JsonObject {
@@ -28,7 +28,7 @@ function isRefused({ error, attempts, fault }: ToolResult): boolean {
   return actor === "model" && (category === "validation" || category === "lookup");
 }
 
-/** A value that was left out, and that the schema has a default for, is no mistake. */
+/** Whether an input had to be repaired; filling in a default of the schema does not count. */
 function isRepaired({ repairs }: ToolResult): boolean {
   return repairs.some(({ kind }) => kind !== "defaulted");
 }

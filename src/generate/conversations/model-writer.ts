@@ -1,4 +1,4 @@
-/** Lets a model write what is said, and holds its words to the values of the plan and the results. */
+/** Lets a model write the texts, and checks them against the values of the plan and the results. */
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -12,10 +12,10 @@ import { plainWriter } from "./plain-writer.ts";
 import { outputOf } from "./words/answer-words.ts";
 import { spokenDay } from "./words/value-words.ts";
 
-/** How a model writes. */
+/** Options for a model that writes texts. */
 export interface ModelWriterOptions extends Pick<ModelRequest, "temperature" | "maxOutputTokens" | "reasoningEffort"> {
   readonly model: Model;
-  /** Added to the system prompt of the model: who the users are, in which language they write. */
+  /** Text added to the model's system prompt: who the users are, in which language they write. */
   readonly instructions?: string;
 }
 
@@ -28,11 +28,11 @@ const OPTIONS: OptionNames<ModelWriterOptions> = {
 };
 
 /**
- * A writer that asks a model for each request and each answer.
+ * Returns a writer that asks a model for each request and each answer.
  *
- * A request must hold the ids and numbers that the user gives; an answer may hold only numbers and ids that are in a result or were
- * said by the user. Where one does not, the model is asked once more with what was wrong, and then the text is written by code, which
- * `report` counts. An error of the model breaks the conversation off.
+ * A request must contain the ids and numbers that the user gives; an answer may contain only numbers and ids that are in a result or were said by the
+ * user. If a text violates this, the model is asked once more with the problem; after that the text is written by code, which `report` counts. An
+ * error of the model ends the conversation with that error.
  *
  * @throws ToolError `invalid_argument` at once without a model
  */
@@ -56,7 +56,7 @@ work nothing out. Where a call failed, say that it failed and why. Answer with t
 
 const MAX_RESULT_CHARS = 20_000;
 
-/** Returns the problem of a text; undefined where there is none. */
+/** Returns the problem of a text; undefined if there is none. */
 type Judge = (text: string) => string | undefined;
 
 class ModelWriter implements ConversationWriter {
@@ -119,7 +119,7 @@ class ModelWriter implements ConversationWriter {
     return (await this.#ask({ system: ANSWER_SYSTEM, content, judge }, options)) ?? plainWriter().answer(turn, options);
   }
 
-  /** Undefined where the model's texts were no good. */
+  /** Returns the model's text; undefined if both attempts had problems. */
   async #ask(
     { system, content, judge }: { readonly system: string; readonly content: string; readonly judge: Judge },
     { signal }: WriterOptions,
@@ -151,7 +151,7 @@ function cut(output: JsonValue): JsonValue {
   return text.length <= MAX_RESULT_CHARS ? output : text.slice(0, MAX_RESULT_CHARS);
 }
 
-/** Ids whole, and numbers. */
+/** Returns the numbers that the request must contain, and the strings that are ids or have a digit. */
 function valuesToSay({ calls }: PlannedTurn): readonly (string | number)[] {
   return calls.flatMap(({ given }) =>
     Object.entries(given).flatMap(([name, value]) =>

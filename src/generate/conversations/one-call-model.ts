@@ -1,10 +1,10 @@
-/** A model whose messages have at most one call, also where its provider cannot be told so. */
+/** Limits a model to one call per message, even if its provider has no such setting. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { Model, ModelEvent } from "../../core/model.ts";
 
 /**
- * Leaves out every call of a message but the first. The model is asked again with the result of that one, so that each of its calls was made
- * with what the conversation shows before it; calls that were put after results they were made without would teach to overlook results.
+ * Drops every call of a message but the first. The model is asked again with the result of that one, so that each call is made with the results
+ * before it in the conversation; a call placed after results that the model had not seen would teach to ignore results.
  */
 export function oneCallModel(model: Model): Model {
   const { name, format, serverUrl } = model;
@@ -18,7 +18,7 @@ export function oneCallModel(model: Model): Model {
 
 async function* withOneCall(events: AsyncIterable<ModelEvent>): AsyncGenerator<ModelEvent, void, undefined> {
   for await (const event of events) {
-    if ("index" in event && event.index > 0) continue; // of a later call
+    if ("index" in event && event.index > 0) continue; // a later call
     yield event.type === "reply-end" ? { ...event, reply: { ...event.reply, calls: event.reply.calls.slice(0, 1) } } : event;
   }
 }

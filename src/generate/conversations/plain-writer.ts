@@ -1,4 +1,4 @@
-/** Writes what is said without a model: from the purposes of tools, the values of calls and the fields of results. */
+/** Writes texts without a model: from the descriptions of tools, the values of calls and the fields of results. */
 import type { ConversationWriter } from "./conversation-writer.ts";
 import { answerWords } from "./words/answer-words.ts";
 import { requestWords } from "./words/request-words.ts";
@@ -10,7 +10,7 @@ const PLAIN_WRITER: ConversationWriter = {
 };
 
 /**
- * A writer that needs no model: requests are made from the descriptions of tools and the values of their calls, answers of the fields
+ * Returns a writer that needs no model: it writes requests from the descriptions of tools and the values of their calls, and answers from the fields
  * of results. In English.
  */
 export function plainWriter(): ConversationWriter {

@@ -1,4 +1,4 @@
-/** A fingerprint that distinguishes the conversations of one plan from those of another. */
+/** Computes a fingerprint that distinguishes the conversations of one plan from those of another. */
 import { hash } from "node:crypto";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { copyJson } from "../../core/base/json.ts";
@@ -15,20 +15,20 @@ export interface PlanFingerprintParts {
   readonly maxTools: number;
   readonly parallelCalls: boolean;
   readonly weights: boolean;
-  /** The share of conversations that go to another file. */
+  /** The share of conversations that are written to the test file. */
   readonly split: number;
   readonly tools: readonly ModelTool[];
   readonly label: string;
-  /** Of a recorded plan, a digest of all its conversations. */
+  /** For a recorded plan, the digest of all its conversations. */
   readonly recorded: string | undefined;
 }
 
-/** Changed whenever the same plan makes other lines. */
+/** Incremented whenever the same plan gives other lines. */
 const VERSION = 8;
 const LENGTH = 16;
 const MAX_DEPTH = 1_000;
 
-/** The same for the same conversations, however many of them are asked for. */
+/** Returns the fingerprint, which does not depend on the number of conversations. */
 export function planFingerprint({ plan, tools, recorded, ...rest }: PlanFingerprintParts): string {
   const content = { version: VERSION, ...rest, ...omitUndefined({ recorded }), tools: tools.map(toolParts), plan: planParts(plan) };
   const text = canonicalJson(copyJson(content, { maxDepth: MAX_DEPTH, maxNodes: Infinity, maxChars: Infinity }).value);

@@ -1,4 +1,4 @@
-/** Plans the turns of a sampled conversation: which calls each has, what the user says, and what results give. */
+/** Plans the turns of a sampled conversation: its calls, the values that the user states, and the values from results. */
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 import type { ToolCall } from "../../core/call.ts";
 import { copyJson, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -22,20 +22,20 @@ import { KnownValues, type KnownValue } from "./known-values.ts";
 import type { FlowInput, ToolFlow } from "./tool-flow.ts";
 import { plainName } from "../../schema/example/name-words.ts";
 
-/** A call that may still want values of earlier calls of its turn. */
+/** A call that may still need values of earlier calls of its turn. */
 export interface DraftCall extends PlannedCall {
-  /** Its id in the catalog. */
+  /** The tool's id in the catalog. */
   readonly id: string;
-  /** Whole but for the values that are still to come, which are examples. */
+  /** The whole input; values that are still awaited are examples. */
   readonly input: JsonObject;
-  /** Inputs that a result of the same turn gives. */
+  /** Inputs whose values a result of the same turn provides. */
   readonly awaited: readonly FlowInput[];
 }
 
 export interface TurnPlannerOptions {
-  /** In the order of their calls. */
+  /** The tools in the order of their calls. */
   readonly tools: readonly CatalogTool[];
-  /** How many calls in all. */
+  /** Total number of calls. */
   readonly count: number;
   readonly random: Random;
   readonly flow: ToolFlow;
@@ -43,19 +43,19 @@ export interface TurnPlannerOptions {
   readonly parallelCalls: boolean;
 }
 
-/** Most calls that one turn asks for. */
+/** Maximum number of calls in one turn. */
 const MAX_IN_TURN = 3;
 const CHAINED = 0.55;
 const PARALLEL = 0.3;
-/** Of values that are no ids, those that are taken over rather than said again. */
+/** Probability that a known value that is not an id is used again. */
 const SAME_AGAIN = 0.8;
-/** Of properties that need not be there, those that are left out. */
+/** Probability that an optional property is left out. */
 const LEFT_OUT = 0.45;
 
 export class TurnPlanner {
   readonly #options: TurnPlannerOptions;
   readonly #known = new KnownValues();
-  /** Of the tools in turn, the next. */
+  /** Index of the next tool. */
   #next = 0;
   #made = 0;
 
@@ -63,7 +63,7 @@ export class TurnPlanner {
     this.#options = options;
   }
 
-  /** The calls of the next turn; none when there are enough, or none can be made. */
+  /** Returns the calls of the next turn; none if there are enough, or if none can be made. */
   next(): readonly DraftCall[] {
     const { tools, count, random } = this.#options;
     const drafts: DraftCall[] = [];
@@ -82,11 +82,11 @@ export class TurnPlanner {
     return drafts;
   }
 
-  /** How the tool goes with the calls of the turn; undefined where it is left to the next. */
+  /** Returns how the tool's call joins the calls of the turn; undefined if it must be in the next one. */
   #joins({ id, tool }: CatalogTool, drafts: readonly DraftCall[]): "chained" | "parallel" | undefined {
     const { flow, random } = this.#options;
     if (drafts.some((draft) => draft.id === id)) return undefined;
-    if (refundIn(tool) !== undefined) return undefined; // what was paid is known when the turn is over
+    if (refundIn(tool) !== undefined) return undefined; // the amount paid is only known after the turn
     const isFed = flow.inputsOf(id).some((input) => drafts.some((draft) => flow.fieldFor(draft.id, input) !== undefined));
     const isAllParallel = drafts.every(({ awaited }) => awaited.length === 0);
     const roll = random.next();
@@ -94,7 +94,7 @@ export class TurnPlanner {
     return isAllParallel && roll < PARALLEL ? "parallel" : undefined;
   }
 
-  /** Undefined for a tool that no input can be made up for. */
+  /** Returns the draft of a call; undefined if no input can be generated for the tool. */
   #draft(
     { id, qualifiedName, tool }: CatalogTool,
     place: { readonly earlier: readonly DraftCall[]; readonly parallel: boolean },
@@ -128,7 +128,7 @@ export class TurnPlanner {
     return { id, tool, qualifiedName, given, taken, parallel: place.parallel && parallelCalls, input, awaited };
   }
 
-  /** A refund is no larger than what was paid for the thing that it names. */
+  /** Limits a refund to the amount paid for the thing that the input names. */
   #withinPaid(tool: Tool, input: JsonObject): JsonObject {
     const name = refundIn(tool);
     const amount = name === undefined ? undefined : input[name];
@@ -141,7 +141,7 @@ export class TurnPlanner {
     return withValue(tool, { input, name, known: { value: most, noun: "", ofList: false } }) ?? input;
   }
 
-  /** The call with the values that it has waited for; undefined where they have not come. */
+  /** Returns the call with its awaited values; undefined if a result does not provide them. */
   callOf(draft: DraftCall, results: readonly DraftResult[]): DraftedCall | undefined {
     let { input } = draft;
     if (draft.awaited.length > 0) {
@@ -158,7 +158,7 @@ export class TurnPlanner {
     return { name: draft.qualifiedName, input };
   }
 
-  /** Later turns can ask about the values that were said and answered. */
+  /** Remembers the values of the turn, which later turns can use. */
   learn(drafts: readonly DraftCall[], results: readonly DraftResult[]): void {
     for (const { qualifiedName, given } of drafts) this.#known.learnGiven(qualifiedName, given);
     for (const { id, result, input } of results) {
@@ -177,9 +177,9 @@ export interface DraftedCall extends ToolCall {
   readonly input: JsonObject;
 }
 
-/** A call of a draft with its result. */
+/** A drafted call that was made, with its result. */
 export interface DraftResult {
-  /** The id of its tool in the catalog. */
+  /** The id of the tool in the catalog. */
   readonly id: string;
   readonly input: JsonObject;
   readonly result: ToolResult;
@@ -188,14 +188,14 @@ export interface DraftResult {
 const REFUND = /refund|reimburse|chargeback/iu;
 const REFUNDED = /^(?:amount|refund|refund_amount|amount_refunded|total|value|sum)$/u;
 
-/** People name few things at a time. */
+/** Maximum number of items in a generated array: people name few things at a time. */
 const MAX_INPUT_ITEMS = 2;
 const MAX_READ = 200;
-/** How often an input is drawn that the tool's own rules refuse. */
+/** Maximum number of draws for an input that the tool's own rules accept. */
 const MAX_DRAWS = 100;
 const refunds = new WeakMap<Tool, { readonly input: string | undefined }>();
 
-/** The input that holds the amount of a refund; undefined for any other tool. */
+/** Returns the input that is the amount of a refund; undefined if the tool makes no refunds. */
 function refundIn(tool: Tool): string | undefined {
   return getOrAdd(refunds, tool, () => ({ input: readRefund(tool) })).input;
 }
@@ -213,31 +213,31 @@ function fits(schema: JsonSchema, input: JsonObject): boolean {
 }
 
 /**
- * Whether the tool's own rules, of which its schema says nothing, let the input pass, as a call reads their answer. Rules that are broken refuse
- * every call; those of `parseInput` that answer later are taken to let it pass.
+ * Whether the tool's own rules, which its schema does not express, accept the input, read as for a call. Rules that throw refuse every input; a
+ * `parseInput` that returns a promise is assumed to accept it.
  */
 function isAllowed({ validate, parseInput }: Tool, input: JsonObject): boolean {
   if (validate === undefined && parseInput === undefined) return true;
   try {
-    const given = copyJson(input).value as JsonObject; // frozen, as a call gives it: rules that change it would change the data
+    const given = copyJson(input).value as JsonObject; // frozen, as in a real call: rules that modify it would modify the dataset
     if (validate !== undefined && readProblems(validate(given)).length > 0) return false;
     if (parseInput === undefined) return true;
     const parsed = parseInput(given);
     if (!isPromiseLike(parsed)) return !("issues" in readParsed(parsed, "input"));
     late.add(parseInput);
-    void Promise.resolve(parsed).then(undefined, () => {}); // the call says what is wrong
+    void Promise.resolve(parsed).then(undefined, () => {}); // the call reports the error
     return true;
   } catch {
     return false;
   }
 }
 
-/** The input with a known value in it, spelled as the schema wants it. */
+/** Returns the input with a known value, converted to the type that the schema requires; undefined if it does not fit. */
 function withValue(
   tool: Tool,
   { input, name, known: { value } }: { readonly input: JsonObject; readonly name: string; readonly known: KnownValue },
 ): JsonObject | undefined {
-  const isNumber = typeof value === "string" && /^-?\d{1,15}(?:\.\d{1,6})?$/u.test(value) && String(Number(value)) === value; // not 007
+  const isNumber = typeof value === "string" && /^-?\d{1,15}(?:\.\d{1,6})?$/u.test(value) && String(Number(value)) === value; // excludes 007
   const spellings: readonly JsonValue[] = isJsonArray(input[name])
     ? [[value], [String(value)]]
     : [value, ...(typeof value === "number" ? [String(value)] : isNumber ? [Number(value)] : [])];
@@ -248,7 +248,7 @@ function withValue(
   return undefined;
 }
 
-/** Nothing, for a tool that takes nothing or does not say what; undefined where no value fits. */
+/** Draws an input; empty for a tool that takes nothing or declares no properties, undefined if none fits. */
 function drawInput(tool: Tool, random: Random): JsonObject | undefined {
   const { inputSchema } = tool;
   if (typeof inputSchema !== "object") return {};
@@ -263,7 +263,7 @@ function drawInput(tool: Tool, random: Random): JsonObject | undefined {
     }
     return undefined;
   } catch {
-    return undefined; // a schema that cannot be used
+    return undefined; // the schema cannot be used
   }
 }
 
@@ -273,19 +273,19 @@ interface InputFacts {
   readonly about: string;
 }
 
-/** So many draws fail before a tool counts as one that cannot be called. */
+/** Seeds of the draws that must all fail before a tool counts as not callable. */
 const TRIALS = ["first", "second", "third"];
 const callable = new WeakMap<Tool, boolean>();
 
-/** Whether an input can be made up for the tool. */
+/** Whether an input can be generated for the tool. */
 export function canBeCalled(tool: Tool): boolean {
   return getOrAdd(callable, tool, () => TRIALS.some((trial) => drawInput(tool, seededRandom(trial)) !== undefined));
 }
 
-/** Each `parseInput` that has answered by a promise. */
+/** Every `parseInput` that has returned a promise. */
 const late = new WeakSet<object>();
 
-/** Whether the rules of a tool answer later: known once an input was made up for it. */
+/** Whether the rules of a tool are asynchronous, which is known once an input was generated for it. */
 export function answersLater({ parseInput }: Tool): boolean {
   return parseInput !== undefined && late.has(parseInput);
 }
@@ -297,7 +297,7 @@ function readInputFacts(tool: Tool, schema: object): InputFacts {
   return { isDeclaring: isDeclaring(schema), subject: { noun }, about: topicText(tool, noun) };
 }
 
-/** People do not say everything that can be said. */
+/** Leaves out some optional properties, because people do not state everything. */
 function withoutSome(schema: JsonSchema, input: JsonObject, random: Random): JsonObject {
   const required =
     typeof schema === "object" && Array.isArray(schema["required"]) ? new Set<unknown>(schema["required"]) : new Set<unknown>();
@@ -312,11 +312,11 @@ function withoutSome(schema: JsonSchema, input: JsonObject, random: Random): Jso
   return fits(schema, fewer) ? fewer : input;
 }
 
-/** Inputs that ask for a later part of a list; their values come from its first part. */
+/** Inputs that request a later page of a list; their values come from the first page. */
 const LATER_PAGE =
   /^(?:page|page_?(?:number|no|num|index)|offset|skip|start_index|cursor|.*_cursor|.*page_token|continuation_token|starting_after|ending_before)$/u;
 
-/** Users leave out empty values, defaults, and objects that may hold anything. */
+/** Whether users leave a value out: an empty value, a default, a later page, or an object without declared properties. */
 function isUnsaid(schema: JsonSchema, name: string, value: JsonValue): boolean {
   if (isVoid(value)) return true;
   const property: unknown = typeof schema === "object" ? Object(own(Object(schema["properties"]), name)) : {};
@@ -326,7 +326,7 @@ function isUnsaid(schema: JsonSchema, name: string, value: JsonValue): boolean {
   return isJsonObject(value) && properties === undefined;
 }
 
-/** `properties: {}` names no property, and an object that may hold anything is better left empty. */
+/** Whether the schema restricts its values. `properties: {}` does not, and an object without restrictions is better left empty. */
 function isDeclaring(schema: object): boolean {
   return Object.entries(schema).some(([keyword, value]) => DECLARING.has(keyword) && !(isEmpty(value) && NAMING.has(keyword)));
 }

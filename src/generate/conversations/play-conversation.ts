@@ -17,12 +17,12 @@ import type { ConversationTemplate, TemplateMessage } from "./conversation-templ
 import { TemplateReferences, callIds } from "./template-references.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
-/** Where a conversation is played. */
+/** The session and settings with which a conversation is played. */
 export interface ConversationPlace {
   readonly session: RuntimeSession;
   readonly signal: AbortSignal;
   readonly allow: Visibility | undefined;
-  /** Of this conversation, for engines that make answers up. */
+  /** Seed of this conversation, for engines that generate answers. */
   readonly variation: string;
   /** Whether a message may have several calls. */
   readonly parallelCalls: boolean;
@@ -30,26 +30,29 @@ export interface ConversationPlace {
 
 /** How a conversation ended. */
 export interface ConversationEnd {
-  /** Why the model said no more, where one played it. */
+  /** Why the model stopped, if a model played it. */
   readonly stop?: StopReason;
-  /** Why the rest of it is missing. */
+  /** The error because of which the rest is missing. */
   readonly error?: ErrorInfo;
 }
 
-/** Nothing of it is missing. */
+/** The end of a complete conversation. */
 export const WHOLE: ConversationEnd = Object.freeze({});
 
-/** The parts of a scripted conversation. */
+/** The template and the writer of a scripted conversation. */
 export interface ScriptedPart {
   readonly template: ConversationTemplate;
-  /** Answers the turns that the template leaves without an answer; undefined = they stay so. */
+  /** Writes the missing answers of turns; undefined = they stay without. */
   readonly writer: ConversationWriter | undefined;
   readonly random: Random;
-  /** The definition of a tool, for the answers. */
+  /** Returns the definition of a tool, for the answers. */
   readonly toolNamed: (name: string) => Tool | undefined;
 }
 
-/** Plays the messages and calls of the template, with the values that it refers to. A reference without a value breaks it off before its message. */
+/**
+ * Plays the messages and calls of the template, with its references resolved. An unresolvable reference ends the conversation before its message,
+ * with an error.
+ */
 export async function playScripted(part: ScriptedPart, place: ConversationPlace): Promise<ConversationEnd> {
   const { messages } = part.template;
   const references = new TemplateReferences(messages);
@@ -72,7 +75,7 @@ export async function playScripted(part: ScriptedPart, place: ConversationPlace)
   return WHOLE;
 }
 
-/** The results that no message has mentioned yet. */
+/** The results since the last message of the assistant. */
 class OpenTurn {
   readonly #part: ScriptedPart;
   readonly #place: ConversationPlace;
@@ -110,7 +113,7 @@ class OpenTurn {
   }
 }
 
-/** Runs the calls of one message; one message after the other where a message may not have several. */
+/** Runs the calls of one message, in one message each if a message may not have several. */
 export async function runCalls(
   calls: readonly ToolCall[],
   { session, signal, allow, variation, parallelCalls }: ConversationPlace,
@@ -122,14 +125,14 @@ export async function runCalls(
   return results;
 }
 
-/** Further options of a played conversation. */
+/** The plan, tools and system prompt of a played conversation. */
 export interface ModelPart {
   readonly plan: PlayedPlan;
   readonly tools: readonly ModelTool[];
   readonly system: string | undefined;
 }
 
-/** Says what the users say, one after the other, each when the model has answered the one before. */
+/** Sends the user messages one after the other, each after the model has answered the one before. */
 export async function playWithModel(
   messages: readonly TemplateMessage[],
   { session, signal, allow, variation, parallelCalls }: ConversationPlace,
@@ -156,7 +159,7 @@ export async function playWithModel(
   return { stop };
 }
 
-/** After these the user has the word; after any other nothing more would come of it. */
+/** Stop reasons after which the user continues; after any other, the conversation ends. */
 const GOES_ON: ReadonlySet<StopReason> = new Set<StopReason>(["answered", "tool-ended-turn", "one-action", "stop-condition"]);
 
 function errorOf(error: ToolError | undefined, detail: string | undefined): ErrorInfo {

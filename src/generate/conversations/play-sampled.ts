@@ -1,4 +1,4 @@
-/** Plays one sampled conversation: the user asks, the calls are made, the assistant answers, turn after turn. */
+/** Plays one sampled conversation, turn by turn: a request, the calls, an answer. */
 import { ToolError } from "../../core/error.ts";
 import type { Random } from "../../core/ports.ts";
 import type { CatalogTool } from "../catalog.ts";
@@ -8,7 +8,7 @@ import { WHOLE, runCalls, type ConversationEnd, type ConversationPlace } from ".
 import type { ToolFlow } from "./tool-flow.ts";
 
 export interface SampledScript {
-  /** In the order of their calls. */
+  /** The tools in the order of their calls. */
   readonly tools: readonly CatalogTool[];
   readonly count: number;
   readonly flow: ToolFlow;
@@ -16,7 +16,7 @@ export interface SampledScript {
   readonly random: Random;
 }
 
-/** Ends when there are enough calls, each turn with an answer. */
+/** Plays turns, each with an answer, until there are enough calls. */
 export async function playSampled(
   { tools, count, flow, writer, random }: SampledScript,
   place: ConversationPlace,
@@ -43,7 +43,7 @@ export async function playSampled(
   return WHOLE;
 }
 
-/** Message by message, up to a call whose values have not come. */
+/** Makes the calls message by message, up to one whose values were not provided. */
 async function runDrafts(drafts: readonly DraftCall[], planner: TurnPlanner, place: ConversationPlace): Promise<readonly DraftResult[]> {
   const results: DraftResult[] = [];
   for (let at = 0; at < drafts.length;) {

@@ -1,4 +1,4 @@
-/** Reads templates from JSON Lines: one conversation a line. */
+/** Reads templates from JSON Lines: one conversation per line. */
 import { checkText } from "../../core/check-argument.ts";
 import { quoted } from "../../core/base/wording.ts";
 import type { ToolCall } from "../../core/call.ts";
@@ -17,10 +17,10 @@ const KEYS: ReadonlyMap<string, readonly string[]> = new Map<TemplateMessage["ro
 const TEMPLATE_KEYS = ["id", "system", "messages"];
 
 /**
- * Reads all templates before anything runs; blank lines are left out.
+ * Reads all templates before anything runs; blank lines are skipped.
  *
- * @param file what messages call the text
- * @throws ToolError `invalid_argument`, with each bad line as `file:line: …`, twenty of them at most, and for a text without templates
+ * @param file the name of the text in error messages
+ * @throws ToolError `invalid_argument`, with each bad line as `file:line: …`, at most twenty, and for a text without templates
  */
 export function readTemplates(text: string, file: string): readonly ConversationTemplate[] {
   if (typeof text !== "string") throw wrong(`readTemplates() takes the text of ${quoted(file)}, which is of type ${typeof text}.`);
@@ -35,7 +35,7 @@ export function readTemplates(text: string, file: string): readonly Conversation
 const HINT =
   'A line is like {"messages": [{"role": "user", "content": "…"}, {"role": "assistant", "calls": [{"name": "files::read", "input": {"path": "notes.md"}}]}]}.';
 
-/** One template, as it comes from JSON. @throws ToolError `invalid_argument` */
+/** Reads one template from its JSON. @throws ToolError `invalid_argument` */
 function readTemplate(value: JsonValue): ConversationTemplate {
   if (!isJsonObject(value)) throw wrong("A template must be a JSON object.");
   const stray = Object.keys(value).find((key) => !TEMPLATE_KEYS.includes(key));
@@ -85,13 +85,13 @@ function callsOf(calls: JsonValue, at: string): readonly ToolCall[] {
   });
 }
 
-/** The object, where it is the text of one, as OpenAI writes arguments: lines hold the input as the tool takes it. */
+/** Returns the parsed object if the input is the JSON text of one, as OpenAI writes arguments: lines have the input as the tool takes it. */
 function inputOf(input: JsonValue): JsonValue {
   if (typeof input !== "string" || !/^\s*\{/u.test(input)) return input;
   try {
     return parseJson(input);
   } catch {
-    return input; // the call says what is wrong with it
+    return input; // the call reports the error
   }
 }
 
@@ -99,7 +99,7 @@ function isNothing(value: JsonValue | undefined): boolean {
   return value === undefined || value === null || value === "" || (isJsonArray(value) && value.length === 0);
 }
 
-/** No provider takes a message without text. */
+/** Returns the text of a message; no provider accepts a message without text. */
 function saidOf(value: JsonValue | undefined, what: string): string {
   const text = textOf(value, what);
   if (text.trim() === "") throw wrong(`${what} is empty.`);

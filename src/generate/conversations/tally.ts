@@ -1,4 +1,4 @@
-/** Counts words. */
+/** Counts occurrences of strings. */
 export class Tally {
   readonly #counts = new Map<string, number>();
 
@@ -6,7 +6,7 @@ export class Tally {
     this.#counts.set(word, (this.#counts.get(word) ?? 0) + 1);
   }
 
-  /** The most frequent first. */
+  /** The counts, the most frequent first. */
   get counts(): Readonly<Record<string, number>> {
     return Object.fromEntries([...this.#counts].sort(([, one], [, other]) => other - one));
   }

@@ -1,4 +1,4 @@
-/** Puts what earlier calls of a template answered where a later message refers to it: `$1.id`, `$order.items[0].id`. */
+/** Resolves references of a template to the output of earlier calls: `$1.id`, `$order.items[0].id`. */
 import { ReferenceReader, referenceId, spellReference, valueAt, type Reference } from "../../compose/sequence/reference.ts";
 import { findReferences, resolveReferences } from "../../compose/sequence/resolve-input.ts";
 import type { ToolCall } from "../../core/call.ts";
@@ -16,17 +16,21 @@ export class TemplateReferences {
     this.#reader = new ReferenceReader(callIds(messages).flat());
   }
 
-  /** Remembers what the call of this id answered. */
+  /** Remembers the result of the call with this id. */
   learn(id: string, result: ToolResult): void {
     this.#results.set(referenceId(id), result);
   }
 
-  /** @throws ToolError `invalid_input` where a reference has no value */
+  /** Returns the input of a call with its references resolved. @throws ToolError `invalid_input` for a reference without a value */
   resolve({ input }: ToolCall): JsonValue {
     return resolveReferences(input as JsonValue, this.#reader, (reference) => this.#valueOf(reference)); // a template is JSON
   }
 
-  /** A text with the values in it; what may be an amount of money, such as `$5`, stays as it is. @throws ToolError `invalid_input` where a reference has no value */
+  /**
+   * Returns a text with its references resolved; a possible amount of money, such as `$5`, is kept.
+   *
+   * @throws ToolError `invalid_input` for a reference without a value
+   */
   fill(text: string): string {
     if (!text.includes("$")) return text;
     let filled = "";
@@ -52,7 +56,7 @@ export class TemplateReferences {
   }
 }
 
-/** By message, the ids of its calls without their dollar: their own, or else their number among all calls of the template, from 1. */
+/** Returns the ids of each message's calls, without the dollar: their own, or else their number among all calls of the template, from 1. */
 export function callIds(messages: readonly TemplateMessage[]): readonly (readonly string[])[] {
   let count = 0;
   return messages.map((message) =>
@@ -62,12 +66,12 @@ export function callIds(messages: readonly TemplateMessage[]): readonly (readonl
   );
 }
 
-/** `$5` is an amount, or the whole output of a call; in a text it is the amount. */
+/** Whether a reference in a text may be an amount of money: `$5` can also mean the whole output of a call, but not in a text. */
 function mayBeMoney({ id, steps }: Reference): boolean {
   return steps.length === 0 && /^\d+$/u.test(id);
 }
 
-/** Returns every problem of the references of a template and of the ids that they go by, in their order. */
+/** Returns every problem of a template's references, and of the ids they use, in order. */
 export function wrongReferences(messages: readonly TemplateMessage[]): readonly string[] {
   const ids = callIds(messages);
   const all = ids.flat();
@@ -93,7 +97,7 @@ export function wrongReferences(messages: readonly TemplateMessage[]): readonly 
 
 const FORM = /(?<!\$)\$[\p{L}\p{N}_-]+(?:\.[\p{L}_][\p{L}\p{N}_-]*|\[[^\]\s]{0,128}\])+/gu;
 
-/** Those to known calls, and what has the form of a reference to another. */
+/** Returns the references to known calls, and texts that have the form of a reference to another call. */
 function referencesIn(text: string, reader: ReferenceReader): readonly Reference[] {
   if (!text.includes("$")) return [];
   const known = reader.inside(text).flatMap(({ reference }) => (reference === undefined || mayBeMoney(reference) ? [] : [reference]));

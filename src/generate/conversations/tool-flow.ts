@@ -1,4 +1,4 @@
-/** Which tool's results give what other tools take: ids by what they are of, other values by name, and the edges of the dataflow graph. */
+/** Finds which tool's results provide the inputs of other tools: ids by their noun, other values by name, and the edges of the dataflow graph. */
 import { toolSubject } from "./tool-subject.ts";
 import type { CatalogTool } from "../catalog.ts";
 import type { DataflowGraph } from "../dataflow-graph.ts";
@@ -6,17 +6,17 @@ import { inputParameters } from "../tool-parameters.ts";
 import { isIdName } from "./id-names.ts";
 import { inputKey, schemaFields, type OutputField } from "./value-keys.ts";
 
-/** An input of a tool, and where its value may come from. */
+/** An input of a tool, and the possible sources of its value. */
 export interface FlowInput {
   readonly name: string;
   readonly isId: boolean;
-  /** `""` where no name leads to it. */
+  /** The key of `value-keys.ts`; `""` if no output can have the same. */
   readonly key: string;
-  /** Top-level fields of other tools' outputs, as the dataflow graph has them: tool id and field. */
+  /** Top-level output fields of other tools, from the dataflow graph: tool id and field. */
   readonly edges: readonly { readonly tool: string; readonly name: string }[];
 }
 
-/** Likeness of name or description from which on two parameters are taken for the same. */
+/** Minimum score at which two parameters count as the same. */
 const MIN_SCORE = 0.75;
 const NO_INPUTS: readonly FlowInput[] = [];
 const NO_FIELDS: readonly OutputField<undefined>[] = [];
@@ -37,7 +37,7 @@ export class ToolFlow {
     for (const tool of tools) this.#add(tool);
   }
 
-  /** Whether anything leads from one tool to another. */
+  /** Whether any tool takes what another returns. */
   get hasEdges(): boolean {
     for (const id of this.tools.keys()) if (this.takersOf(id).length > 0) return true;
     return false;
@@ -47,13 +47,13 @@ export class ToolFlow {
     return this.#inputs.get(id) ?? NO_INPUTS;
   }
 
-  /** Tools other than this one whose results give the input. */
+  /** Returns the other tools whose results provide the input. */
   giversOf(id: string, { key, edges }: FlowInput): readonly string[] {
     const named = key === "" ? [] : (this.#givers.get(key) ?? []).filter((giver) => giver !== id);
     return edges.length === 0 ? named : [...new Set([...named, ...edges.map(({ tool }) => tool)])];
   }
 
-  /** Tools that take what this one gives, each once. */
+  /** Returns the tools that take what this one returns, without duplicates. */
   takersOf(id: string): readonly string[] {
     const found = new Set<string>();
     for (const { key } of this.#fields.get(id) ?? NO_FIELDS)
@@ -64,7 +64,7 @@ export class ToolFlow {
     return [...found];
   }
 
-  /** The field of a tool's output that the input can be taken from. */
+  /** Returns the field of a tool's output from which the input can be taken. */
   fieldFor(giver: string, { key, edges }: FlowInput): OutputField<undefined> | undefined {
     const fields = this.#fields.get(giver) ?? NO_FIELDS;
     const named = key === "" ? undefined : fields.find((field) => field.key === key);
@@ -101,7 +101,7 @@ function isEdgeOf({ edges }: FlowInput, { tool, name }: { readonly tool: string;
   return edges.some((edge) => edge.tool === tool && edge.name === name);
 }
 
-/** A tool that does not say what it returns is expected to give the id of what it makes or lists. */
+/** Returns the output fields of a tool. A tool without an output schema is assumed to return the id of what it creates or lists. */
 function outputsOf({ qualifiedName, tool }: Pick<CatalogTool, "qualifiedName" | "tool">): readonly OutputField<undefined>[] {
   const { noun, verb } = toolSubject(qualifiedName);
   if (tool.outputSchema !== undefined) return schemaFields(tool.outputSchema, noun);

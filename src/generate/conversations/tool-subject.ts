@@ -4,8 +4,8 @@ import { toolIntent, type ToolIntent } from "../../engine/example/tool-intent.ts
 import { nameWords, singular } from "../../schema/example/name-words.ts";
 
 /**
- * Reads the name of a tool. The name of its toolset replaces its noun only where that is a word for many, such as `orders`;
- * a noun with digits, such as `v2`, is none.
+ * Reads verb and noun from the name of a tool. The noun may come from the toolset's name only if that is a plural, such as `orders`; a noun with
+ * digits, such as `v2`, is dropped.
  */
 export const toolSubject = memo((qualifiedName): ToolIntent => {
   const intent = toolIntent(qualifiedName);

@@ -1,15 +1,15 @@
-/** Conversations as the two forms that open trainers read: messages for a chat template, and ShareGPT. */
+/** Writes conversations in the two forms that open-source trainers read: messages for a chat template, and ShareGPT. */
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
 import { contentText, conversationSteps, documentHeading, inputObject, shownAnswer } from "../../wire/conversation-steps.ts";
 import type { AssistantStep, ConversationStep, IdRule, SpokenStep, WireCall } from "../../wire/conversation-steps.ts";
 
-/** The chat templates of Mistral's models refuse other ids; those of other models take any. */
+/** The chat templates of Mistral's models refuse other ids; those of other models accept any. */
 const TEMPLATE_IDS: IdRule = { allowed: /^[A-Za-z0-9]{9}$/u, maxLength: 9, exactLength: 9 };
 
 /**
- * The messages that chat templates of `transformers` are given: inputs are objects, and results name their tool. Every message has a
- * text, if only an empty one; images and sounds are described as text.
+ * Writes the messages for chat templates of `transformers`: inputs are objects, and results name their tool. Every message has a text, possibly
+ * empty; images and audio are described as text.
  *
  * @see https://huggingface.co/docs/trl/dataset_formats#tool-calling
  */
@@ -27,20 +27,19 @@ export function templateMessages(messages: readonly ModelMessage[]): readonly Js
 /** One entry of a ShareGPT conversation. */
 type Turn = { readonly from: "system" | "human" | "gpt" | "function_call" | "observation"; readonly value: string };
 
-/** A conversation in turns, and the texts that have no place in one. */
+/** A conversation in turns, and the texts that could not be placed in one. */
 export interface ShareGptConversation {
   readonly conversations: readonly Turn[];
   /**
-   * Texts that the assistant said right before calls, where a turn of its own is refused and a turn of calls holds nothing else, or
-   * before the user spoke.
+   * Assistant texts that were left out: before calls, because a turn of calls may have nothing else and two turns of one side are refused, or before
+   * the first user message.
    */
   readonly leftOut: readonly string[];
 }
 
 /**
- * The turns as LLaMA-Factory reads them: a turn of the user or of results, then one of the assistant, and so on. What is said twice in a
- * row by one side becomes one turn, and a system message behind the first turn is one of the user. Several calls of a message are one
- * turn, an array, and so are their results.
+ * Writes the turns that LLaMA-Factory reads, alternating between user or results and assistant. Consecutive texts of one side are merged, and a
+ * system message after the first turn is written as the user's. Several calls of a message are one turn, a JSON array, and so are their results.
  *
  * @see https://github.com/hiyouga/LLaMA-Factory/blob/main/data/README.md#sharegpt-format
  */
@@ -81,7 +80,7 @@ function calledTurns({ calls }: AssistantStep): readonly Turn[] {
   ];
 }
 
-/** As JSON where the tool answered so, else the text that a model reads. */
+/** Returns the output if it is JSON, else the text that a model reads. */
 function answerOf({ result }: WireCall): JsonValue {
   const isJson = result?.content === undefined && result?.error === undefined && result?.output !== undefined;
   return isJson ? result.output : shownAnswer(result);

@@ -1,4 +1,4 @@
-/** The file that trajectories are written to, one a line: continued where it ends, a line that was cut off left out. */
+/** The file of trajectories, one per line. An existing file is continued after its last complete line. */
 import { constants, fstatSync, writeSync } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
 import { syncFile } from "../../core/base/sync-file.ts";
@@ -6,19 +6,19 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 
-/** Where lines go. */
+/** Receives lines. */
 export interface LineSink {
-  /** Resolves when the line, which ends with a line feed, need not be kept any longer. */
+  /** Resolves once the line, which ends with a line feed, need not be kept by the caller. */
   write(line: string): Promise<void>;
 }
 
 export interface TrajectoryFileOptions {
-  /** The fingerprint that the lines already there must have. */
+  /** The fingerprint that existing lines must have. */
   readonly plan: string;
   readonly seed: string;
-  /** How lines may begin. */
+  /** The possible beginnings of lines. */
   readonly openings: readonly string[];
-  /** Begin again and replace the file. */
+  /** Whether an existing file is replaced. */
   readonly overwrite: boolean;
 }
 
@@ -29,7 +29,7 @@ const LIMITS = { maxChars: MAX_LINE_BYTES, maxNodes: MAX_LINE_BYTES, maxDepth: 2
 
 export class TrajectoryFile implements LineSink {
   readonly path: string;
-  /** How many whole lines were there. */
+  /** Number of complete lines that the file had. */
   readonly lines: number;
   readonly #file: FileHandle;
   #size: number;
@@ -42,9 +42,9 @@ export class TrajectoryFile implements LineSink {
   }
 
   /**
-   * Opens a file to add to it, and looks at its beginning and its end.
+   * Opens a file for appending, and checks its beginning and its end.
    *
-   * @throws ToolError `invalid_argument` for a path that cannot be written, and for a file that something else made; by rejecting
+   * @throws ToolError `invalid_argument` for a path that cannot be written, and for a file with other content; as a rejection
    */
   static async open(path: string, options: TrajectoryFileOptions): Promise<TrajectoryFile> {
     const file = await openToAppend(path);
@@ -61,19 +61,23 @@ export class TrajectoryFile implements LineSink {
     }
   }
 
-  /** The whole lines that were there, one after the other; undefined for one that is none of ours. */
+  /** Yields the complete lines that the file had; undefined for a line that is not a trajectory. */
   async *read(): AsyncGenerator<JsonObject | undefined, undefined, undefined> {
     if (this.#size === 0) return undefined;
     for await (const text of this.#file.readLines({ autoClose: false, start: 0, end: this.#size - 1 })) yield lineOf(text);
     return undefined;
   }
 
-  /** Cuts off the unfinished last line of a process that was killed. */
+  /** Removes the incomplete last line of a process that was killed. */
   async cut(): Promise<void> {
     await this.#file.truncate(this.#size);
   }
 
-  /** Waits for the page cache, and not for a thread: a line takes it a tenth of the time. */
+  /**
+   * Appends a line with a synchronous write to the page cache, in a tenth of the time that the thread pool takes.
+   *
+   * @throws ToolError `conflict` if another writer changed the file, `store_failed` if writing fails
+   */
   async write(line: string): Promise<void> {
     const bytes = Buffer.from(line);
     const { fd } = this.#file;
@@ -86,7 +90,7 @@ export class TrajectoryFile implements LineSink {
     this.#size += bytes.length;
   }
 
-  /** Resolves when all of it is on the disk. */
+  /** Closes the file; resolves once everything is on disk. */
   async close(): Promise<void> {
     try {
       await syncFile(this.#file);
@@ -98,7 +102,11 @@ export class TrajectoryFile implements LineSink {
   }
 }
 
-/** Windows lets no file be cut that was opened to append. There each write says its place. @see https://github.com/nodejs/node/issues/3177 */
+/**
+ * Returns the flags for appending. Windows cannot truncate a file that is open for appending; there each write states its position.
+ *
+ * @see https://github.com/nodejs/node/issues/3177
+ */
 export function appendFlags(platform: string = process.platform): number {
   return constants.O_RDWR | constants.O_CREAT | (platform === "win32" ? 0 : constants.O_APPEND);
 }
@@ -113,10 +121,10 @@ async function openToAppend(path: string): Promise<FileHandle> {
 
 interface WholeLines {
   readonly lines: number;
-  /** Where the last of them ends. */
+  /** The offset after the last complete line. */
   readonly size: number;
   readonly firstEnd: number;
-  /** Where the file ends. */
+  /** The size of the file. */
   readonly end: number;
 }
 
@@ -146,7 +154,7 @@ async function readInto(
   }
 }
 
-/** @throws ToolError `invalid_argument` unless the first line is of this plan */
+/** @throws ToolError `invalid_argument` if the first line is not of this plan */
 async function checkFirst(path: string, file: FileHandle, { firstEnd, plan, seed }: WholeLines & TrajectoryFileOptions): Promise<void> {
   const line = lineOf(await readLine(path, file, { start: 0, end: firstEnd }));
   if (line === undefined) throw occupied(`${path} is there already, and holds something else.`);
@@ -156,7 +164,7 @@ async function checkFirst(path: string, file: FileHandle, { firstEnd, plan, seed
   if (mark["plan"] !== plan) throw occupied(`${path} was made with ${madeWith}, so it cannot be continued.`);
 }
 
-/** Lines are missing, or there twice. Those before are as they were written, and can be kept. */
+/** Returns the error for missing or repeated lines. The lines before them are unchanged, and can be kept. */
 export function changedFile({ path, lines }: Pick<TrajectoryFile, "path" | "lines">, sound: number): ToolError {
   return new ToolError(
     "invalid_argument",
@@ -167,7 +175,12 @@ export function changedFile({ path, lines }: Pick<TrajectoryFile, "path" | "line
   );
 }
 
-/** A foreign text is not cut off for having no line feed: it must begin as a line does, and be cut off or of this plan. @throws ToolError `invalid_argument` */
+/**
+ * Checks the text after the last complete line, so that unrelated content without a line feed is not truncated: it must begin like a line, and be
+ * incomplete or of this plan.
+ *
+ * @throws ToolError `invalid_argument`
+ */
 async function checkRest(path: string, file: FileHandle, options: WholeLines & TrajectoryFileOptions): Promise<void> {
   const { size: start, end, openings, plan } = options;
   const text = await readLine(path, file, { start, end });
@@ -197,7 +210,7 @@ async function readLine(path: string, file: FileHandle, { start, end }: { readon
   return buffer.toString("utf8");
 }
 
-/** Undefined for what is no line of ours. */
+/** Parses a line; undefined if it is not a trajectory. */
 function lineOf(text: string): JsonObject | undefined {
   try {
     const value = parseJson(text, LIMITS);
@@ -207,7 +220,7 @@ function lineOf(text: string): JsonObject | undefined {
   }
 }
 
-/** The mark that says which conversation a line is: of a provider's form, its metadata. */
+/** Returns the fields that identify a line's conversation; in a provider's form they are in its `metadata`. */
 export function markOf(line: JsonObject): JsonObject {
   const { metadata } = line;
   if (typeof metadata !== "string") return line;
@@ -215,7 +228,7 @@ export function markOf(line: JsonObject): JsonObject {
     const mark = parseJson(metadata, LIMITS);
     return isJsonObject(mark) ? mark : line;
   } catch {
-    return line; // the text of something else
+    return line; // `metadata` is another text
   }
 }
 

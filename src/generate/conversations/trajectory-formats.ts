@@ -1,4 +1,4 @@
-/** The form of a trajectory in its line: in our fields, as a provider's request would hold it, or as a trainer reads it. */
+/** The forms of a trajectory in its line: Haft's own fields, a provider's request, or what a trainer reads. */
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 import { quoted } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
@@ -17,18 +17,20 @@ import { originOf, reportOf, resultsOf, trajectoryMessages, trajectoryResult, ty
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 /**
- * `neutral`: `{ id, index, seed, plan, kind, tools, messages, report }` in our fields, each result whole. `openai`: `{ messages, tools,
- * metadata }` as Chat Completions and its fine-tuning take them. `anthropic`: `{ system, messages, tools, metadata }` as the Messages API
- * does. `huggingface`: `{ messages, tools, metadata }` for the chat templates of `transformers` and the trainers of TRL, inputs of calls
- * as objects. `sharegpt`: `{ conversations, tools, metadata }` as LLaMA-Factory reads it, `tools` a text of JSON. `metadata` is a text of JSON
- * too: what the neutral form says besides, and of each result its status, origin and fidelity. As text it is a column of one type, however
- * conversations ended. No format holds half a surrogate pair.
+ * The formats of generated conversations.
+ *
+ * `neutral`: `{ id, index, seed, plan, kind, tools, messages, report }` in Haft's own fields, with whole results. `openai`: `{ messages, tools,
+ * metadata }` for Chat Completions and its fine-tuning. `anthropic`: `{ system, messages, tools, metadata }` for the Messages API. `huggingface`: `{
+ * messages, tools, metadata }` for the chat templates of `transformers` and the trainers of TRL, with inputs of calls as objects. `sharegpt`: `{
+ * conversations, tools, metadata }` for LLaMA-Factory, with `tools` as a JSON string. `metadata` is a JSON string too: the other fields of the
+ * neutral form, and the status, origin and fidelity of each result. As a string it is a column of one type, however conversations ended. No format
+ * contains lone surrogates.
  */
 export const TRAJECTORY_FORMATS = ["neutral", "openai", "anthropic", "huggingface", "sharegpt"] as const;
-/** How a generated conversation is written: one of `TRAJECTORY_FORMATS`. */
+/** The format of generated conversations: one of `TRAJECTORY_FORMATS`. */
 export type TrajectoryFormat = (typeof TRAJECTORY_FORMATS)[number];
 
-/** How the lines of each format begin. */
+/** The possible beginnings of lines in each format. */
 export const OPENINGS: Readonly<Record<TrajectoryFormat, readonly string[]>> = {
   neutral: ['{"id":"conversation-'],
   openai: ['{"messages":['],
@@ -42,13 +44,13 @@ const WEIGHTED: ReadonlySet<TrajectoryFormat> = new Set<TrajectoryFormat>(["open
 export type TrajectoryWriter = (trajectory: Trajectory) => JsonObject;
 
 export interface TrajectoryWriterOptions {
-  /** `false` is said in lines for OpenAI's fine-tuning, which has a field for it. */
+  /** `false` is written to lines for OpenAI's fine-tuning, which has a field for it. */
   readonly parallelCalls: boolean;
   /** Whether messages of the assistant have a `weight`. */
   readonly weights: boolean;
 }
 
-/** @throws ToolError `invalid_argument` for a format that is not known, and for weights in one that has none */
+/** Returns a writer. @throws ToolError `invalid_argument` for an unknown format, and for weights in a format without them */
 export function trajectoryWriter(format: TrajectoryFormat, options: TrajectoryWriterOptions): TrajectoryWriter {
   const write = writerOf(format, options);
   if (!options.weights) return (trajectory) => wellFormedJson(write(trajectory));
@@ -86,7 +88,7 @@ function writeNeutral(trajectory: Trajectory): object {
   };
 }
 
-/** @param further fields of every line */
+/** @param further fields that every line has */
 function providerWriter(format: WireFormat, further: JsonObject = {}): (trajectory: Trajectory) => object {
   const toolsOf = toolWriter(format);
   return (trajectory) => {
@@ -119,7 +121,7 @@ function shareGptWriter(): (trajectory: Trajectory) => object {
   };
 }
 
-/** With tools named as the line offers them in what the assistant says: code writes answers with their own names. */
+/** Returns the messages, with tools in the assistant's texts renamed as the line offers them: texts written by code have Haft's names. */
 function spokenMessages(trajectory: Trajectory): readonly ModelMessage[] {
   const { messages, system, tools } = trajectory;
   const called = resultsOf(trajectory).flatMap(({ name, error }) => [name, ...(error?.toolNames ?? [])]);
@@ -131,20 +133,20 @@ function spokenMessages(trajectory: Trajectory): readonly ModelMessage[] {
   return system === undefined ? said : [{ role: "system", at: 0, content: system }, ...said];
 }
 
-/** Each tool is written once, however many conversations it is offered in. */
+/** Returns a function that encodes each tool once, however many conversations offer it. */
 function toolWriter(format: WireFormat): (trajectory: Trajectory) => readonly JsonObject[] {
   const written = new Map<ModelTool, readonly JsonObject[]>();
   return ({ tools }) => tools.flatMap((tool) => getOrAdd(written, tool, () => format.encodeTools([tool]).tools));
 }
 
-/** For readers whose columns have one type: an object would be refused where its keys are not those of the lines before. */
+/** Returns JSON as a string, for readers whose columns have one type: they would refuse an object with other keys than in the lines before. */
 function jsonText(value: object): string {
   return JSON.stringify(wellFormedJson(value));
 }
 
-/** Half a surrogate pair would make a file unreadable for strict readers. */
+/** Replaces lone surrogates, which strict readers refuse. */
 function wellFormedJson(value: object): JsonObject {
-  return wellFormed(value as JsonObject); // all that is written is JSON
+  return wellFormed(value as JsonObject); // everything written is JSON
 }
 
 function metadataOf(trajectory: Trajectory): object {

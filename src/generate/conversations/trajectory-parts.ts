@@ -1,4 +1,4 @@
-/** The files of a generation: one, or one for training and one for tests, whose lines together are in the order of their indices. */
+/** The files of a dataset: one, or one for training and one for tests, whose lines together are in the order of their indices. */
 import { parse, join } from "node:path";
 import { ToolError } from "../../core/error.ts";
 import type { JsonObject } from "../../core/base/json.ts";
@@ -6,18 +6,21 @@ import { seededRandom } from "../../core/base/seeded-random.ts";
 import { TrajectoryFile, changedFile, markOf, type TrajectoryFileOptions } from "./trajectory-file.ts";
 import type { Trajectory } from "./trajectory.ts";
 
-/** For training or for tests. */
+/** The part of a dataset: for training or for tests. */
 export type Part = "train" | "test";
 
 const PARTS = ["train", "test"] as const;
 
-/** `train.test.jsonl` for `train.jsonl`. */
+/** Returns `train.test.jsonl` for `train.jsonl`. */
 export function testFileOf(path: string): string {
   const { dir, name, ext } = parse(path);
   return join(dir, `${name}.test${ext}`);
 }
 
-/** The same for all conversations of one template, or of the same tools called in the same order, so that none leaks to the other part. */
+/**
+ * Returns the part of a conversation. It is the same for all conversations of one template, or of the same tools called in the same order, to avoid
+ * leaks between the parts.
+ */
 export function partOf({ messages, madeOf }: Trajectory, { seed, split }: { readonly seed: string; readonly split: number }): Part {
   const called = messages.flatMap((message) => (message.role === "call" ? [message.call.name] : []));
   const group = madeOf === undefined ? ["called", ...called] : ["template", madeOf.messages];
@@ -26,12 +29,12 @@ export function partOf({ messages, madeOf }: Trajectory, { seed, split }: { read
 
 export interface TrajectoryPartsOptions extends TrajectoryFileOptions {
   readonly isSplit: boolean;
-  /** Called with each whole line that is there, in the order of the indices. */
+  /** Called with each complete existing line, in the order of the indices. */
   readonly onLine: (line: JsonObject, part: Part) => void;
 }
 
 export class TrajectoryParts {
-  /** How many whole lines were there, in all files. */
+  /** Number of complete lines that all files had. */
   readonly existing: number;
   readonly #files: readonly TrajectoryFile[];
 
@@ -41,9 +44,9 @@ export class TrajectoryParts {
   }
 
   /**
-   * Opens the files to add to them. The unfinished last line of a process that was killed is cut off.
+   * Opens the files for appending. The incomplete last line of a process that was killed is removed.
    *
-   * @throws ToolError `invalid_argument` for a path that cannot be written, and for files that something else made; by rejecting
+   * @throws ToolError `invalid_argument` for a path that cannot be written, and for files with other content; as a rejection
    */
   static async open(path: string, { isSplit, onLine, ...options }: TrajectoryPartsOptions): Promise<TrajectoryParts> {
     const files: TrajectoryFile[] = [];
@@ -58,18 +61,18 @@ export class TrajectoryParts {
     }
   }
 
-  /** Resolves when the line, which ends with a line feed, need not be kept any longer. */
+  /** Resolves once the line, which ends with a line feed, need not be kept by the caller. */
   async write(line: string, part: Part): Promise<void> {
     await this.#files[PARTS.indexOf(part)]?.write(line);
   }
 
-  /** Resolves when all of it is on the disk. */
+  /** Closes the files; resolves once everything is on disk. */
   async close(): Promise<void> {
     await Promise.all(this.#files.map((file) => file.close()));
   }
 }
 
-/** @returns how many lines there are in all. @throws ToolError `invalid_argument` unless each is of this plan, and none is missing or there twice */
+/** @returns the total number of lines. @throws ToolError `invalid_argument` if a line is not of this plan, missing or repeated */
 async function readInOrder(
   files: readonly TrajectoryFile[],
   { plan, onLine }: Pick<TrajectoryPartsOptions, "plan" | "onLine">,

@@ -1,4 +1,4 @@
-/** One conversation as data: what was said, called and answered, and where each answer came from. */
+/** One conversation as data: messages, calls and results, and where each answer came from. */
 import type { ContentPart } from "../../core/content.ts";
 import type { ErrorInfo } from "../../core/error.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
@@ -13,44 +13,44 @@ import { problemWords, type ConversationChecks } from "./check-conversation.ts";
 import { Tally } from "./tally.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
-/** Which conversation of which plan it is. */
+/** Identifies a conversation and its plan. */
 export interface TrajectoryOrigin {
   readonly id: string;
-  /** Counts from 0. */
+  /** The index in the plan, from 0. */
   readonly index: number;
   readonly seed: string;
-  /** The same for all conversations that the same plan, tools, seed and format make. */
+  /** The fingerprint that all conversations of the same plan, tools, seed and format have. */
   readonly plan: string;
   readonly kind: ConversationPlan["kind"];
   /** The id of the template. */
   readonly template?: string;
-  /** Problems that the check found: `1 dangling id`. */
+  /** Problems that the check found, such as `1 dangling id`. */
   readonly problems?: readonly string[];
 }
 
-/** The same whenever it is made again: no times, and ids that count from 1. */
+/** A conversation, reproducible: without times, and with ids that count from 1. */
 export interface Trajectory extends TrajectoryOrigin {
   readonly system: string | undefined;
   readonly tools: readonly ModelTool[];
-  /** That it was made of; its id is in the origin. */
+  /** The template that it was made from; its id is in the origin. */
   readonly madeOf?: ConversationTemplate;
-  /** Paired, calls with ids `call_1`, `call_2`, …, also as `callId` of their results. */
+  /** Paired messages. Calls have the ids `call_1`, `call_2`, …, which are also the `callId` of their results. */
   readonly messages: readonly ModelMessage[];
   readonly stop?: StopReason;
   readonly error?: ErrorInfo;
-  /** Counts of the check; of a conversation that broke off, its missing end is not counted. */
+  /** The counts of the check. A conversation that ended with an error does not count as an open end. */
   readonly checks: ConversationChecks;
 }
 
 type ToldOfResult = "name" | "status" | "output" | "content" | "error" | "origin" | "fidelity" | "answeredBy" | "fault" | "attempts";
 
-/** A result, as a trajectory has it: without times, and without repairs and warnings where there are none. */
+/** A result in a trajectory: without times, and without repairs and warnings if there are none. */
 export interface TrajectoryResult extends Pick<ToolResult, ToldOfResult>, Partial<Pick<ToolResult, "repairs" | "warnings">> {
-  /** That of its call in the same conversation: `call_1`. */
+  /** The id of its call in the same conversation: `call_1`. */
   readonly id: string;
 }
 
-/** A message, a call or a result, in our fields. */
+/** A message, a call or a result, in Haft's own fields. */
 export type TrajectoryMessage =
   | { readonly role: "system" | "user" | "document"; readonly content: string | readonly ContentPart[]; readonly title?: string }
   | {
@@ -60,18 +60,18 @@ export type TrajectoryMessage =
     }
   | ({ readonly role: "tool" } & TrajectoryResult);
 
-/** The counts of the answers. */
+/** Counts of a conversation's calls and answers. */
 export interface TrajectoryReport {
   readonly calls: number;
-  /** Messages with several calls. */
+  /** Number of messages with several calls. */
   readonly parallelMessages: number;
   readonly statuses: Readonly<Record<string, number>>;
-  /** Of the calls for which a source was asked: what ends before, such as a call of a tool that is not there, came from nowhere. */
+  /** Counts by origin, of the calls for which a source was asked: a call that failed before, such as one of an unknown tool, has no origin. */
   readonly origins: Readonly<Record<string, number>>;
   readonly fidelities: Readonly<Record<string, number>>;
 }
 
-/** The messages of a session with ids that do not change from run to run, and without times. */
+/** Returns the messages of a session with reproducible ids, and without times. */
 export function withPlainIds(messages: readonly ModelMessage[]): readonly ModelMessage[] {
   const ids = new Map<string, string>();
   for (const message of messages) if (message.role === "call") ids.set(message.callId, `call_${ids.size + 1}`);
@@ -93,7 +93,7 @@ export function withPlainIds(messages: readonly ModelMessage[]): readonly ModelM
   });
 }
 
-/** Messages of one call each: of several calls in one, each is followed by its result. */
+/** Splits messages with several calls into messages with one, each followed by its result. */
 export function withCallsApart(paired: readonly ModelMessage[]): readonly ModelMessage[] {
   const results = new Map(paired.flatMap((message) => (message.role === "result" ? [[message.callId, message]] : [])));
   return paired.flatMap((message): readonly ModelMessage[] => {
@@ -103,7 +103,7 @@ export function withCallsApart(paired: readonly ModelMessage[]): readonly ModelM
   });
 }
 
-/** A result that is cut names itself by its id in what a model reads. */
+/** Renames the ids of a result. A truncated result mentions its own id in the text for the model. */
 function plainResult(result: ToolResult, callId: string, id: string): ToolResult {
   const { truncation, content, output, ...rest } = result;
   const renamed = (text: string): string => text.replaceAll(callId, id);
@@ -121,7 +121,7 @@ function renamedPart(part: ContentPart, renamed: (text: string) => string): Cont
   return part.type === "text" ? { ...part, text: renamed(part.text) } : part;
 }
 
-/** The results in call order. */
+/** Returns the results in call order. */
 export function resultsOf({ messages }: Pick<Trajectory, "messages">): readonly ToolResult[] {
   return messages.flatMap((message) => (message.role === "result" ? [message.result] : []));
 }
@@ -141,7 +141,7 @@ export function trajectoryResult(result: ToolResult): TrajectoryResult {
   };
 }
 
-/** How many messages have several calls. */
+/** Returns the number of messages with several calls. */
 export function parallelMessages({ messages }: Pick<Trajectory, "messages">): number {
   return groupRounds(messages).filter((round) => round.by === "assistant" && round.calls.length > 1).length;
 }
@@ -161,7 +161,7 @@ export function reportOf(trajectory: Pick<Trajectory, "messages">): TrajectoryRe
   return { ...counts, statuses: statuses.counts, origins: origins.counts, fidelities: fidelities.counts };
 }
 
-/** The messages in our fields: an assistant's message with its calls, then one message for each result. */
+/** Returns the messages in Haft's own fields: an assistant's message with its calls, then one message for each result. */
 export function trajectoryMessages({ system, messages }: Pick<Trajectory, "system" | "messages">): readonly TrajectoryMessage[] {
   const results = new Map(messages.flatMap((message) => (message.role === "result" ? [[message.callId, message.result]] : [])));
   const written: TrajectoryMessage[] = system === undefined ? [] : [{ role: "system", content: system }];
@@ -173,7 +173,8 @@ export function trajectoryMessages({ system, messages }: Pick<Trajectory, "syste
       written.push({ role: round.by, content, ...(title === undefined ? {} : { title }) });
       continue;
     }
-    const calls = round.calls.map(({ callId, call: { name, input = {} } }) => ({ id: callId, name, input: input as JsonValue })); // recorded calls are JSON
+    // recorded calls are JSON
+    const calls = round.calls.map(({ callId, call: { name, input = {} } }) => ({ id: callId, name, input: input as JsonValue }));
     const said = round.said?.content ?? "";
     written.push({ role: "assistant", ...(said.length === 0 ? {} : { content: said }), ...(calls.length === 0 ? {} : { calls }) });
     for (const { id } of calls) {
@@ -184,7 +185,7 @@ export function trajectoryMessages({ system, messages }: Pick<Trajectory, "syste
   return written;
 }
 
-/** Which conversation it is, of which plan, and what is wrong with it. */
+/** Returns the fields that identify a conversation and its plan, and its problems. */
 export function originOf({ id, index, seed, plan, kind, template, checks }: Trajectory): TrajectoryOrigin & JsonObject {
   const problems = problemWords(checks);
   return { id, index, seed, plan, kind, ...(template === undefined ? {} : { template }), ...(problems.length === 0 ? {} : { problems }) };

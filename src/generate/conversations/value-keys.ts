@@ -1,4 +1,4 @@
-/** Under which key a value of an input or an output is known: equal keys, the same kind of value. */
+/** Keys of input and output values: values with equal keys are of the same kind. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { memo } from "../../core/base/memo.ts";
 import { own } from "../../core/base/own.ts";
@@ -7,32 +7,32 @@ import { isOfThing } from "../../schema/example/given.ts";
 import { plainName, singular } from "../../schema/example/name-words.ts";
 import { idNoun, isIdName } from "./id-names.ts";
 
-/** A value that can be taken from a result: a field of it, or of an item of its lists. */
+/** A value that can be taken from a result: one of its fields, or a field of its array items. */
 export interface OutputField<Value> {
-  /** As the property is called. */
+  /** The name of the property. */
   readonly name: string;
-  /** The key it is known by: `order_id` for the `id` of an order; `""` where it is only known by its tool. */
+  /** The key: `order_id` for the `id` of an order; `""` if only an edge of the dataflow graph leads to it. */
   readonly key: string;
-  /** The thing it is an id of; `""` for other values. */
+  /** The thing that it is an id of; `""` for other values. */
   readonly noun: string;
-  /** It is in an item of a list. */
+  /** Whether it is in an item of an array. */
   readonly ofList: boolean;
-  /** It is a property of the whole output. */
+  /** Whether it is a top-level property of the output. */
   readonly onTop: boolean;
   readonly value: Value;
 }
 
-/** Names that users choose each time, independent of earlier results. */
+/** Names of inputs that users choose each time, independent of earlier results. */
 const CHOSEN =
   /^(?:limit|.*_limit|max_.*|min_.*|.*per_?page|count|num_.*|radius|precision|decimals|top|skip|step|value|result|page.*|offset|sort.*|order_by|format|units?|lang|language|locale|password|year|month|day|mode|option|filter|query|q|search|keyword|action|method|level|version|region|comment|reason|price|amount|quantity|rating|score|size|start|end|from|to|date|time|day|.*_(?:date|time|at|on|day)|(?:.*_)?(?:weight|height|width|length|depth|temperature|distance|duration|speed|age|salary|income|days|nights|hours|minutes)(?:_\w+)?)$/u;
 
-/** The key of an input property; `""` for what no result gives. @param noun what the tool is about */
+/** Returns the key of an input property; `""` if no result provides it. @param noun the subject of the tool */
 export function inputKey(name: string, noun: string): string {
   if (isIdName(name)) return idKey(idNoun(name) || noun);
   return otherKey(name);
 }
 
-/** Of a name that is no id. */
+/** Returns the key of a property that is not an id. */
 const otherKey = memo((name) => {
   const plain = plainName(name);
   return isOfThing(name) && !CHOSEN.test(plain) ? plain : "";
@@ -56,7 +56,7 @@ interface Place {
   readonly depth: number;
 }
 
-/** The fields of a value, the first item of each list for all of its items. */
+/** Returns the fields of a value; the first item of each array represents all of its items. */
 export function fieldsOf(output: JsonValue, noun: string): readonly OutputField<string | number>[] {
   const found: OutputField<string | number>[] = [];
   const visit = (value: JsonValue, place: Place): void => {
@@ -77,7 +77,7 @@ export function fieldsOf(output: JsonValue, noun: string): readonly OutputField<
   return found;
 }
 
-/** The fields that an output schema names. */
+/** Returns the fields in an output schema. */
 export function schemaFields(schema: JsonSchema | undefined, noun: string): readonly OutputField<undefined>[] {
   const found: OutputField<undefined>[] = [];
   const visit = (part: unknown, place: Place): void => {

@@ -1,4 +1,4 @@
-/** A clock for simulated work: its waits take no real time. */
+/** A virtual clock for simulated work, whose waits take no real time. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { Model, ModelEvent } from "../../core/model.ts";
 import type { Clock } from "../../core/ports.ts";
@@ -7,18 +7,18 @@ import { systemPorts } from "../../core/system-ports.ts";
 /** The real clock, except while work is fast-forwarded. */
 export interface VirtualClock extends Clock {
   /**
-   * While the work runs, the next timer is due as soon as nothing else is left to do: pauses before a retry, latencies and timeouts
-   * that were put in on purpose pass at once, in their order. Before and after, and for background timers, time takes its time.
+   * Runs the work, during which the next timer fires as soon as nothing else is left to do: backoff, simulated latencies and timeouts pass at once,
+   * in their order. Outside of it, and for background timers, time is real.
    *
-   * For work whose calls are all answered at once, by examples, stubs or a recording. Work that takes real time, such as a real tool,
-   * would be cut off by its deadline; a model that `attend` returns is waited for.
+   * For work whose calls are all answered at once, by examples, stubs or a recording. Work that takes real time, such as a real tool, would be cut
+   * off by its deadline; only models returned by `attend` are waited for.
    */
   fastForward<T>(work: () => Promise<T>): Promise<T>;
-  /** The model, whose requests take their time: while one is under way, no time is skipped, and timers fire when they are really due. */
+  /** Wraps a model whose requests take real time: while one is in flight, no time is skipped, and timers fire when they are really due. */
   attend(model: Model): Model;
 }
 
-/** A clock for `RuntimeOptions.ports`, which is the real one but for what `fastForward` runs. */
+/** Returns a clock for `RuntimeOptions.ports`. It is the real clock, except for work that `fastForward` runs. */
 export function virtualClock(): VirtualClock {
   return new SkippingClock();
 }
@@ -26,24 +26,24 @@ export function virtualClock(): VirtualClock {
 interface Timer {
   readonly dueAt: number;
   readonly fire: () => void;
-  /** Set once it is left to the real clock. */
+  /** Set once the timer runs on the real clock. */
   cancel?: () => void;
 }
 
-/** How often the event loop goes round without a new timer before the next one is due. */
+/** Number of event-loop turns without a new timer after which the next timer fires. */
 const QUIET_TURNS = 3;
 
 class SkippingClock implements VirtualClock {
   readonly #real: Clock = systemPorts.clock;
   readonly #timers = new Set<Timer>();
-  /** How much time was skipped, in milliseconds. */
+  /** The total time skipped, in milliseconds. */
   #skippedMs = 0;
   #running = 0;
   #quietTurns = 0;
   #isTurning = false;
-  /** How many requests to models are under way. */
+  /** Number of model requests in flight. */
   #requests = 0;
-  /** Set while the next timer is left to the real clock. */
+  /** Set while the next timer runs on the real clock. */
   #disarm: (() => void) | undefined;
 
   now(): number {
@@ -107,7 +107,7 @@ class SkippingClock implements VirtualClock {
     }
   }
 
-  /** Leaves the next timer to the real clock while a request is under way. */
+  /** Starts the next timer on the real clock while a request is in flight. */
   #arm(): void {
     this.#disarm?.();
     this.#disarm = undefined;

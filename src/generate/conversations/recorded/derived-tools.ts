@@ -1,4 +1,4 @@
-/** Definitions of tools that are known only from their recorded calls. */
+/** Derives definitions of tools that are known only from their recorded calls. */
 import { getOrAdd } from "../../../core/base/get-or-add.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { splitName } from "../../../core/call.ts";
@@ -10,11 +10,11 @@ import { capital } from "../../../core/base/wording.ts";
 import { nameWords } from "../../../schema/example/name-words.ts";
 
 const MAX_DEPTH = 4;
-/** An object with more properties, or with values in their names, is a table. */
+/** Objects with more properties, or with data as their names, are described as maps, without properties. */
 const MAX_PROPERTIES = 40;
 const PROPERTY = /^(?!.*\d{4})[A-Za-z_$][\w$.-]{0,63}$/u;
 
-/** The shape of the values in one place. */
+/** Collects the values at one position, and derives their schema. */
 class SeenValues {
   readonly #types = new Set<string>();
   readonly #properties = new Map<string, SeenValues>();
@@ -70,7 +70,7 @@ function isNoTool({ attempts, error }: ToolResult): boolean {
   return attempts === 0 && error !== undefined && NO_TOOL.has(error.code);
 }
 
-/** Collects calls, and describes the tools that they were made of. */
+/** Collects calls, and describes the tools that were called. */
 export class DerivedTools {
   readonly #inputs = new Map<string, SeenValues>();
   #tools: ReadonlyMap<string, ModelTool> | undefined;
@@ -90,7 +90,7 @@ export class DerivedTools {
     return [...this.#inputs.keys()];
   }
 
-  /** The definition of a tool, from all calls of it; undefined where it was never called. */
+  /** Returns the definition of a tool, derived from all its calls; undefined if it was never called. */
   get(name: string): ModelTool | undefined {
     this.#tools ??= new Map(
       [...this.#inputs].map(([each, seen]) => [
@@ -102,7 +102,7 @@ export class DerivedTools {
   }
 }
 
-/** `Get order.` for `shop::get_order`. */
+/** Returns a sentence such as `Get order.` for `shop::get_order`. */
 function sentence(qualifiedName: string): string {
   const text = nameWords(splitName(qualifiedName).name).join(" ");
   return text === "" ? "A tool." : `${capital(text)}.`;

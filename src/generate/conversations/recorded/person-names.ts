@@ -1,4 +1,4 @@
-/** Which values are names of people, by the names of the properties that hold them. */
+/** Recognizes values that are names of people, by the names of their properties. */
 import { nameWords } from "../../../schema/example/name-words.ts";
 import { MONTHS, WEEKDAYS } from "../../../schema/example/words.ts";
 
@@ -9,13 +9,13 @@ const PEOPLE = new Set(
     "beneficiary,payee,payer,agent,player,friend,colleague,requester,approver,creator,first,last,middle,given,family,full,maiden,nick,display,legal,sur"
   ).split(","),
 );
-/** A property that is called so holds a person's name itself. */
+/** Properties that are names of people by themselves. */
 const ALONE = new Set(
   "firstname,lastname,fullname,surname,forename,assignee,reporter,recipient,sender,author,passenger,patient,guest,attendee,customer,cardholder,requester,approver,reviewer".split(
     ",",
   ),
 );
-/** An object with one of these and a `name` is a person. */
+/** An object with one of these properties and a `name` is a person. */
 const PERSONAL = /^(?:e_?mail(?:_address)?|phone(?:_number)?|first_?name|last_?name|birth_?day|date_of_birth|dob|gender|age)$/iu;
 const NAME_FORM =
   /^\p{Lu}[\p{L}'’.-]{0,40}(?: (?:(?:van|von|de|der|den|da|di|del|la|le|el|bin|al|ten|ter) ){0,3}\p{Lu}[\p{L}'’.-]{0,40}){0,4}$/u;
@@ -36,15 +36,15 @@ const NO_NAMES = new Set([
   "You",
 ]);
 
-/** The object that a property belongs to. */
+/** The position of a property. */
 export interface PropertyPlace {
   /** The names of the object's properties. */
   readonly siblings: readonly string[];
-  /** The name of the property that holds the object, or the array that it is in. */
+  /** The name of the property whose value is the object, or the array that has it. */
   readonly parent: string;
 }
 
-/** Whether a property holds the name of a person. @param parent the property that holds the object */
+/** Whether the value of a property is the name of a person. @param parent the property whose value is the object */
 export function isPersonName(name: string, { siblings, parent }: PropertyPlace): boolean {
   const words = nameWords(name);
   const last = words.at(-1) ?? "";
@@ -59,12 +59,12 @@ function isPerson(name: string): boolean {
   return PEOPLE.has(last) || (last.endsWith("s") && PEOPLE.has(last.slice(0, -1)));
 }
 
-/** Whether a text has the form of a name: words that begin with capitals. */
+/** Whether a text has the form of a name: capitalized words. */
 export function looksLikeName(text: string): boolean {
   return text.length <= 120 && NAME_FORM.test(text) && !NO_NAMES.has(text);
 }
 
-/** The words of a name that may replace it. */
+/** Returns the words of a name that may refer to the person by themselves, and so need a replacement. */
 export function nameParts(name: string): readonly string[] {
   return name.split(" ").filter((part) => /^\p{Lu}[\p{L}'’-]{2,}$/u.test(part) && !NO_NAMES.has(part));
 }

@@ -1,4 +1,4 @@
-/** Puts faults into the calls of recorded conversations, which are answered as recorded once the fault is over. */
+/** Injects faults into the calls of recorded conversations. Once a call's faults are over, it has its recorded result. */
 import { ToolOutput } from "../../../core/content.ts";
 import type { ToolContext } from "../../../core/context.ts";
 import { pure } from "../../../core/effects.ts";
@@ -17,10 +17,10 @@ import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import { withPlainIds } from "../trajectory.ts";
 import type { RecordedPlan } from "./recorded-plan.ts";
 
-/** How often a call that a fault failed is made, the first time included. */
+/** Maximum number of times that a call is made while faults make it fail, including the first. */
 const MAX_CALLS = 4;
 
-/** Gives each session the result that was recorded for the call it makes. */
+/** Returns to each session the recorded result of the call that it makes. */
 class RecordedAnswers implements Engine {
   readonly kind = "recorded";
   readonly origin = "replay";
@@ -47,8 +47,8 @@ export class FaultPlayer {
   readonly #played: ReadonlySet<string>;
 
   /**
-   * @param names of the tools that were called; known ones are tried as often as their definitions say
-   * @throws ToolError `invalid_argument` for faults that cannot be
+   * @param names the names of the called tools; known tools use the `maxAttempts` and `timeoutMs` of their definitions
+   * @throws ToolError `invalid_argument` for invalid faults
    */
   constructor(
     { faults, retry, clock }: Pick<RecordedPlan, "faults" | "retry" | "clock">,
@@ -70,9 +70,9 @@ export class FaultPlayer {
   }
 
   /**
-   * The conversation with the failures that its calls met, each in a message before the call that succeeded.
+   * Returns the conversation with the failures that its calls met, each in a message before the call that succeeded.
    *
-   * @throws ToolError that a call failed with as often as it was made; by rejecting
+   * @throws ToolError the last error of a call that failed every time, as a rejection
    */
   async play(
     id: string,
@@ -138,7 +138,7 @@ export class FaultPlayer {
   }
 }
 
-/** Each time that a call is made it is another call. */
+/** Gives each repetition of a call its own id. */
 function numbered<Message extends CallMessage | ResultMessage>(message: Message, time: number): Message {
   return time === 1 ? message : { ...message, callId: `${message.callId}:${time}` };
 }
@@ -156,7 +156,7 @@ function isToolName(qualifiedName: string): boolean {
     checkName(name, "tool");
     return true;
   } catch {
-    return false; // of a call that no tool could answer
+    return false; // the name of a call that no tool could answer
   }
 }
 

@@ -1,4 +1,4 @@
-/** From the events of a session to a conversation that can be learned from. */
+/** Converts the events of a session to a conversation for training. */
 import type { JsonValue } from "../../../core/base/json.ts";
 import type { SessionEvent } from "../../../core/event.ts";
 import type { ModelMessage } from "../../../core/message.ts";
@@ -10,10 +10,14 @@ import type { AnsweredTurn } from "../conversation-writer.ts";
 import { withPlainIds } from "../trajectory.ts";
 import type { RecordedSource } from "./recorded-plan.ts";
 
-/** How a recorded conversation ends, and whether it is one. */
+/** How a recorded conversation ends, or why it is not usable. */
 export type RecordedEnd = "answered" | "unanswered" | "cut off" | "without a user";
 
-/** The messages of a recorded session, its calls under the full names of their tools. @throws ToolError as reading does, `corrupt_record` with the place */
+/**
+ * Returns the messages of a recorded session, with calls under the qualified names of their tools.
+ *
+ * @throws ToolError the errors of reading, such as `corrupt_record` with the position
+ */
 export async function recordedMessages({ events }: RecordedSource): Promise<readonly ModelMessage[]> {
   const read: SessionEvent[] = [];
   for await (const event of events()) if (CONVERSATION_EVENTS.has(event.type)) read.push(event);
@@ -27,7 +31,7 @@ function withFullNames(messages: readonly ModelMessage[]): readonly ModelMessage
   );
 }
 
-/** `unanswered`: all calls have results, and no message has mentioned the last of them. */
+/** Returns how a conversation ends. `unanswered`: all calls have results, but no message follows the last of them. */
 export function endOf(messages: readonly ModelMessage[]): RecordedEnd {
   const first = messages.findIndex(({ role }) => role === "user" || role === "document");
   const spokenFirst = messages.findIndex(({ role }) => role === "assistant" || role === "call");
@@ -38,12 +42,12 @@ export function endOf(messages: readonly ModelMessage[]): RecordedEnd {
   return last?.role === "result" && last.result.status !== "pending" ? "unanswered" : "cut off";
 }
 
-/** Its result is that of `pairMessages`, so its effect is unknown. */
+/** Whether a call was interrupted: `pairMessages` added its result, and its effect is unknown. */
 function wasInterrupted(message: ModelMessage): boolean {
   return message.role === "result" && message.result.origin === "stub" && message.result.error?.code === "outcome_unknown";
 }
 
-/** The last turn of a conversation that is unanswered. */
+/** Returns the last turn of an unanswered conversation. */
 export function lastTurn(messages: readonly ModelMessage[], toolNamed: (name: string) => Tool | undefined): AnsweredTurn {
   const results = new Map(messages.flatMap((message) => (message.role === "result" ? [[message.callId, message.result]] : [])));
   const rounds = groupRounds(messages);

@@ -1,4 +1,4 @@
-/** Makes the conversation of an index from its recording: redacted, with the faults it meets, and with an answer at its end. */
+/** Generates the conversation of an index from its recording: redacted, with injected faults, and with an answer at its end. */
 import { seededRandom } from "../../../core/base/seeded-random.ts";
 import { OWN_NAMESPACE, splitName } from "../../../core/call.ts";
 import type { ModelMessage } from "../../../core/message.ts";
@@ -9,12 +9,12 @@ import { endOf, lastTurn } from "./recorded-conversation.ts";
 import type { RecordedPlan } from "./recorded-plan.ts";
 import { RecordedSet } from "./recorded-set.ts";
 
-/** A conversation, and its tools. */
+/** A conversation made from a recording, and its tools. */
 export interface MadeOfRecording {
   readonly messages: readonly ModelMessage[];
-  /** The names of those that the registry defines. */
+  /** The names of the called tools that the registry defines. */
   readonly needed: readonly string[];
-  /** Those that are known from their calls alone. */
+  /** The called tools that are known only from their calls. */
   readonly tools: readonly ModelTool[];
 }
 
@@ -42,7 +42,7 @@ export class RecordedMaker {
     return new RecordedMaker(plan, await RecordedSet.read(plan, { seed, signal }), registry);
   }
 
-  /** @throws ToolError where the recording has changed, a call fails too often, or the writer fails; by rejecting */
+  /** @throws ToolError if the recording has changed, a call fails every time, or the writer fails; as a rejection */
   async make(index: number, { draws, signal }: { readonly draws: string; readonly signal: AbortSignal }): Promise<MadeOfRecording> {
     const recorded = await this.set.messages(index);
     const played = (await this.#faults?.play(draws, recorded, { signal })) ?? recorded;

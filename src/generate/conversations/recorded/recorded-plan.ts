@@ -1,4 +1,4 @@
-/** Conversations that took place: what they are made of, and how they may be changed. */
+/** The plan for recorded conversations: their sources, and how they may be changed. */
 import { ToolError } from "../../../core/error.ts";
 import type { SessionEvent } from "../../../core/event.ts";
 import type { FaultPlan } from "../../../core/fault.ts";
@@ -12,36 +12,37 @@ import { checkRedaction, type Redaction } from "./redaction.ts";
 
 /** A session that was recorded. */
 export interface RecordedSource {
-  /** For messages, such as the name of the file. */
+  /** The name in error messages, such as that of the file. */
   readonly name: string;
   /**
-   * Its events, from the first on, as `readRecording` and a session's log give them. Called when the generation begins, and again when its
-   * conversation is written, so that not all of them are in memory at a time.
+   * Returns the session's events, from the first on, as `readRecording` or a session's log returns them. Called when the generation begins, and again
+   * when the conversation is written, so that not all recordings are in memory at once.
    */
   readonly events: () => Iterable<SessionEvent> | AsyncIterable<SessionEvent>;
 }
 
 /**
- * Conversations of recordings and of stored sessions. No tool is called; `runtime` gives the definitions of tools that it knows, those
- * of others are derived from their calls.
+ * Uses conversations of recordings and of stored sessions. No tool is called; `runtime` provides the definitions of tools that it has, and those of
+ * others are derived from their calls.
  */
 export interface RecordedPlan extends CheckedPlan {
   readonly kind: "recorded";
   readonly recordings: readonly RecordedSource[];
   /**
-   * The kinds of values that are replaced, each value by the same one in all of a conversation. Recordings in which something looks like a secret are refused
-   * unless `secrets` are replaced or it is "none"; without it those with e-mail addresses or telephone numbers are refused as well.
+   * The kinds of values that are replaced; each value has the same replacement in a whole conversation. Recordings with something that looks like a
+   * secret are refused unless `secrets` are replaced or this is "none"; if it is left out, recordings with e-mail addresses or telephone numbers are
+   * refused as well.
    */
   readonly redact?: Redaction;
-  /** How many conversations at most, the first of them. Integer ≥ 1. @default all */
+  /** Maximum number of conversations; the first ones are used. Integer ≥ 1. @default all */
   readonly count?: number;
-  /** Answers the last turn of conversations that were cut off after their results. @default those are left out */
+  /** Writes the answer to the last turn of conversations that end with results. @default those are left out */
   readonly writer?: ConversationWriter;
-  /** Failures that calls meet which had succeeded; such a call is made again in the next message, as models do. @default none */
+  /** Faults that are injected into successful calls; a call that fails is made again in the next message, as models do. @default none */
   readonly faults?: FaultPlan;
-  /** The pauses before a call that met a fault is tried again; how often it is tried is a setting of its tool. @default those of a runtime */
+  /** The backoff of calls that met a fault; how many attempts they get is a setting of the tool. @default that of a runtime */
   readonly retry?: RetrySettings;
-  /** Of calls that meet faults: `virtualClock()`, so that pauses take no time. @default the real one */
+  /** The clock of calls that meet faults; with `virtualClock()`, backoff takes no time. @default the system clock */
   readonly clock?: Clock;
 }
 
@@ -57,7 +58,7 @@ const RECORDED: OptionNames<RecordedPlan> = {
   clock: true,
 };
 
-/** @throws ToolError `invalid_argument` for a plan that cannot be */
+/** @throws ToolError `invalid_argument` for an invalid plan */
 export function checkRecordedPlan(plan: RecordedPlan, owner: string): void {
   checkKnownKeys(plan, RECORDED, owner);
   const { recordings, redact, count } = plan;

@@ -1,4 +1,4 @@
-/** The recorded conversations of a plan: read once before anything is written, and each again when it is its turn. */
+/** The recorded conversations of a plan. All are read once before anything is written, and each again when it is written. */
 import { hash } from "node:crypto";
 import { ToolError } from "../../../core/error.ts";
 import { plural } from "../../../core/base/wording.ts";
@@ -17,13 +17,13 @@ interface Kept {
   readonly digest: string;
 }
 
-/** The recordings of which no conversation is made. */
+/** Number of recordings without a usable conversation, by reason. */
 type LeftOut = Record<"cut off" | "without a user" | "duplicates", number>;
 
 const MAX_TOLD = 5;
 
 export class RecordedSet {
-  /** Of all conversations, in their order. */
+  /** A digest of all conversations, in order. */
   readonly digest: string;
   readonly notes: readonly string[];
   readonly tools: DerivedTools;
@@ -43,8 +43,8 @@ export class RecordedSet {
   /**
    * Reads every recording.
    *
-   * @throws ToolError `corrupt_record` for one that is damaged, with its place; `invalid_argument` for one with secrets where nothing says
-   * what becomes of them, and where there is no whole conversation. By rejecting
+   * @throws ToolError `corrupt_record` for a damaged one, with the position; `invalid_argument` for one with secrets if `redact` does not say what to
+   * do with them, and if there is no complete conversation; as a rejection
    */
   static async read(
     plan: RecordedPlan,
@@ -62,7 +62,11 @@ export class RecordedSet {
     return this.#kept.length;
   }
 
-  /** The conversation of an index, redacted. @throws ToolError `conflict` where the recording is another than before; by rejecting */
+  /**
+   * Returns the conversation of an index, redacted.
+   *
+   * @throws ToolError `conflict` if the recording has changed since it was first read, as a rejection
+   */
   async messages(index: number): Promise<readonly ModelMessage[]> {
     const kept = this.#kept[index];
     if (kept === undefined) return [];
@@ -74,7 +78,7 @@ export class RecordedSet {
     return redacted(messages, this.#plan, { seed: this.#seed, index }).messages;
   }
 
-  /** The tools that are called in a conversation, and not known by a definition. */
+  /** Returns the derived definitions of the tools that a conversation calls and that have no other definition. */
   derived(messages: readonly ModelMessage[], isKnown: (name: string) => boolean): readonly ModelTool[] {
     const called = new Set(messages.flatMap((message) => (message.role === "call" ? [message.call.name] : [])));
     return [...called].flatMap((name) => (isKnown(name) ? [] : (this.tools.get(name) ?? [])));
@@ -93,7 +97,7 @@ class Reader {
   readonly #plan: RecordedPlan;
   readonly #seed: string;
   readonly #kept: Kept[] = [];
-  /** Of all whole conversations, so that more of them can be asked for later. */
+  /** The digests of all complete conversations, also beyond `count`, so that a later run can use more of them. */
   readonly #digests: string[] = [];
   readonly #keys = new ConversationKeys();
   readonly #tools = new DerivedTools();
@@ -154,7 +158,7 @@ function digestOf(messages: readonly ModelMessage[]): string {
   return hash("sha256", JSON.stringify(messages));
 }
 
-/** Says what is where, and never the value. */
+/** Lists what was found and where, never the values. */
 function refusal(refused: readonly { readonly name: string; readonly found: readonly Sensitive[] }[], { redact }: RecordedPlan): ToolError {
   const all = refused.flatMap(({ name, found }) => found.map(({ what, message }) => `${name}: ${what} in message ${message}`));
   const more = all.length > MAX_TOLD ? [`and ${all.length - MAX_TOLD} more`] : [];

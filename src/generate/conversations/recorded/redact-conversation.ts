@@ -1,4 +1,4 @@
-/** Replaces the values of the chosen kinds in a whole conversation: the same value is replaced by the same one wherever it is. */
+/** Replaces the values of the chosen kinds in a whole conversation; equal values have the same replacement everywhere. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
 import type { ContentPart } from "../../../core/content.ts";
@@ -24,7 +24,7 @@ import {
 export interface Sensitive {
   readonly kind: "secrets" | "emails" | "phones";
   readonly what: string;
-  /** Counts from 1. */
+  /** The number of the message, from 1. */
   readonly message: number;
 }
 
@@ -34,7 +34,10 @@ export interface RedactedConversation {
   readonly left: readonly Sensitive[];
 }
 
-/** Without calls' reasoning and native blocks, which belong to their provider. Nothing is replaced with `redact` undefined or `none`. */
+/**
+ * Replaces values, and removes calls' reasoning and native blocks, which belong to their provider. Changes nothing if `redact` is undefined or
+ * `none`.
+ */
 export function redactConversation(
   messages: readonly ModelMessage[],
   { redact, random }: { readonly redact: Redaction | undefined; readonly random: Random },
@@ -50,20 +53,20 @@ export function redactConversation(
 
 const MAX_DEPTH = 128;
 const LIMITS = { maxDepth: 64, maxNodes: 100_000, maxChars: 1_000_000 } as const;
-/** A shorter id is part of many words and numbers, and identifies no one. */
+/** Minimum length of an id: shorter ones are part of many words and numbers, and identify no one. */
 const MIN_ID_LENGTH = 4;
 const MIN_NUMBER_LENGTH = 5;
 const MAX_ID_LENGTH = 256;
 
-/** Properties that hold what the name of their object says. */
+/** Properties whose meaning is that of the property above them. */
 const HOLDERS = /^(?:value|data|text|plain|raw|current|new|old|default)$/iu;
 
-/** Collects the values that are known by their property's name. */
+/** Collects the values that are recognized by their property's name. */
 class Finder {
   readonly secrets = new Set<string>();
   readonly names = new Set<string>();
   readonly ids = new Set<string>();
-  /** Values that no replacement may be equal to. */
+  /** Values that no replacement may equal. */
   readonly reserved = new Set<string>();
   readonly sensitive: Sensitive[] = [];
   #message = 0;
@@ -83,7 +86,7 @@ class Finder {
       const siblings = Object.keys(value);
       for (const [name, item] of Object.entries(value)) {
         this.#text(name, depth);
-        const isHeld = HOLDERS.test(name) && isSecretName(place.name); // password: { value: … }
+        const isHeld = HOLDERS.test(name) && isSecretName(place.name); // for example password: { value: … }
         this.#value(item, { name: isHeld ? place.name : name, siblings, parent: place.name }, depth + 1);
       }
     } else this.#scalar(value, place, depth);
@@ -127,7 +130,7 @@ class Finder {
   }
 }
 
-/** Undefined for what is none, and for a single scalar that is not JSON once more. */
+/** Parses an object, an array, or a string that is itself JSON; undefined for any other text. */
 function jsonIn(text: string): JsonValue | undefined {
   try {
     const value = parseJson(text, LIMITS);
@@ -168,7 +171,7 @@ function contentTexts(content: string | readonly ContentPart[]): readonly string
   });
 }
 
-/** The parts, with those of text as one where a value is cut by their edges. */
+/** Returns the parts. Text parts are merged if a sensitive value is split across them. */
 function unsplitParts(content: readonly ContentPart[]): readonly ContentPart[] {
   const texts = content.flatMap((part) => (part.type === "text" ? [part.text] : []));
   const [whole, ...more] = unsplit(texts);
@@ -184,10 +187,10 @@ function errorTexts(error: ErrorInfo | undefined): readonly string[] {
   return error === undefined ? [] : [error.message, error.hint ?? "", error.operatorHint ?? "", ...(error.details ?? [])];
 }
 
-/** A text that is replaced already, or one that is still looked through. */
+/** A text: already replaced, or still to be searched. */
 type Piece = { readonly text: string; readonly isDone: boolean };
 
-/** A name or an id, and the place in it of the word that it is found by. */
+/** A name or an id, and the position in it of the word by which it is searched. */
 interface KnownText {
   readonly value: string;
   readonly kind: "names" | "ids";
@@ -198,7 +201,7 @@ class Redactor {
   readonly #kinds: ReadonlySet<RedactedKind>;
   readonly #drawn: Replacements;
   readonly #secrets: readonly string[];
-  /** Names and ids by their longest word, the longest first. */
+  /** Names and ids by their longest word; those of one word sorted from long to short. */
   readonly #values = new Map<string, KnownText[]>();
   readonly #ids: ReadonlySet<string>;
 
@@ -235,7 +238,7 @@ class Redactor {
     };
   }
 
-  /** Names and ids stay: a tool is known by its name. */
+  /** Replaces secrets and addresses in a tool's name, but not names and ids, which identify the tool. */
   #toolName(name: string): string {
     const pieces = this.#formed(name);
     return pieces.map(({ text, isDone }) => (isDone ? text.replaceAll(/[^\w.-]+/gu, "_") : text)).join("");
@@ -255,7 +258,7 @@ class Redactor {
     return typeof content === "string" ? this.#text(content) : this.#parts(content);
   }
 
-  /** Images and sounds cannot be looked through, so they are left out. */
+  /** Replaces values in parts. Images and audio cannot be searched, so they are left out. */
   #parts(content: readonly ContentPart[]): readonly ContentPart[] {
     return unsplitParts(content).map((part): ContentPart => {
       if (part.type === "text") return { ...part, text: this.#text(part.text) };
@@ -293,7 +296,7 @@ class Redactor {
     return pieces.length === 1 ? (pieces[0]?.text ?? "") : pieces.map((piece) => piece.text).join("");
   }
 
-  /** With what is known by its form replaced, and known secrets. */
+  /** Replaces values that are recognized by their form, and known secrets. */
   #formed(given: string): readonly Piece[] {
     const text = undisguised(given);
     let pieces: readonly Piece[] = [{ text, isDone: false }];
@@ -317,7 +320,7 @@ class Redactor {
     else if (!known.some((one) => one.value === value)) known.push({ value, kind, offset });
   }
 
-  /** Names and ids, where they are not part of a longer word or number. */
+  /** Replaces names and ids, except where they are part of a longer word or number. */
   #knownValues(text: string): readonly Piece[] {
     const pieces: Piece[] = [];
     let from = 0;
@@ -356,7 +359,7 @@ function occurrences(value: string): (text: string) => readonly Found[] {
   };
 }
 
-/** Of places that overlap the first counts. */
+/** Replaces matches; of overlapping matches, the first one is replaced. */
 function replaced(text: string, found: readonly Found[], draw: (value: string) => string): readonly Piece[] {
   const pieces: Piece[] = [];
   let from = 0;

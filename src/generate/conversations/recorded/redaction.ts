@@ -8,10 +8,10 @@ import { FIRST_NAMES, LAST_NAMES } from "../../../schema/example/words.ts";
 export const REDACTED_KINDS = ["secrets", "emails", "phones", "names", "ids"] as const;
 /** One of `REDACTED_KINDS`. */
 export type RedactedKind = (typeof REDACTED_KINDS)[number];
-/** The kinds of values that are replaced in recorded conversations; `none` accepts them as they are. */
+/** The kinds of values that are replaced in recorded conversations; `none` leaves all values unchanged. */
 export type Redaction = "none" | readonly RedactedKind[];
 
-/** @throws ToolError `invalid_argument` for what is none of them */
+/** @throws ToolError `invalid_argument` for an invalid value */
 export function checkRedaction(redact: unknown, owner: string): void {
   if (redact === undefined || redact === "none") return;
   const stray = Array.isArray(redact) ? redact.find((kind) => !REDACTED_KINDS.includes(kind)) : redact;
@@ -22,22 +22,22 @@ export function checkRedaction(redact: unknown, owner: string): void {
 }
 
 const MAX_DRAWS = 40;
-/** The letters that lead an id say what it is of: `ord_` stays. */
+/** The letters at the beginning of an id, such as `ord_`, tell its type and are kept. */
 const ID_PREFIX = /^[A-Za-z]{1,12}[-_:.](?=.*\d)/u;
 const UUID = /^[\da-f]{8}-[\da-f]{4}-[1-8][\da-f]{3}-[89ab][\da-f]{3}-[\da-f]{12}$/iu;
 
 /**
- * Draws replacements of values. The n-th value of a conversation is given the n-th draw, so that a replacement reveals nothing
- * of what it replaces: the value cannot be found by trying values out.
+ * Draws replacements for values. The n-th value of a conversation gets the n-th draw, whatever the value is, so that a replacement reveals nothing of
+ * it and cannot be used to test guesses.
  */
 export class Replacements {
-  /** By kind and value. */
+  /** The replacements by kind and value. */
   readonly #drawn = new Map<string, string>();
   readonly #taken = new Set<string>();
   readonly #random: Random;
   #secrets = 0;
 
-  /** @param kept values that no replacement may be equal to: those of the conversation */
+  /** @param kept the values of the conversation, which no replacement may equal */
   constructor(random: Random, kept: Iterable<string>) {
     this.#random = random;
     for (const value of kept) this.#taken.add(value);
@@ -61,7 +61,7 @@ export class Replacements {
     );
   }
 
-  /** Each part of a name has one replacement, so that a person is called the same with and without the last name. */
+  /** Replaces a name. Each part of a name has its own replacement, so that a person has the same first name with and without the last name. */
   name(value: string): string {
     const words = value.split(" ");
     return words.map((word, at) => (/^\p{Lu}/u.test(word) ? this.#namePart(word, at > 0 && at === words.length - 1) : word)).join(" ");
@@ -91,7 +91,7 @@ export class Replacements {
     }
   }
 
-  /** Digits for digits and letters for letters; a UUID stays one. */
+  /** Returns a similar id: digits replace digits, letters replace letters, and a UUID stays a UUID. */
   #likeId(value: string): string {
     if (UUID.test(value)) return value.replaceAll(/[\da-f]/giu, (digit, at: number) => (at === 14 || at === 19 ? digit : this.#hex(digit)));
     const prefix = ID_PREFIX.exec(value)?.[0] ?? "";

@@ -1,4 +1,4 @@
-/** The assistant's answer, made of fields of results and nothing else. */
+/** Writes the assistant's answer, only from fields of results. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import type { Random } from "../../../core/ports.ts";
 import type { ToolResult } from "../../../core/result.ts";
@@ -26,7 +26,7 @@ import { joined, label, oneOf } from "./value-words.ts";
 import { CLAIM, MAX_WANTED, unmadeWords } from "./unmade-words.ts";
 import { withWholeNames } from "./whole-names.ts";
 
-/** A sentence or more for each call of the turn. */
+/** Writes one or more sentences for each call of the turn. */
 export function answerWords({ calls, unmade }: AnsweredTurn, random: Random): string {
   const told = new Set<string>();
   const said = calls.map((call, index) => callWords(call, { random, isFirst: index === 0, told }));
@@ -37,7 +37,7 @@ export function answerWords({ calls, unmade }: AnsweredTurn, random: Random): st
 interface Saying {
   readonly random: Random;
   readonly isFirst: boolean;
-  /** Fields that the answer has already. */
+  /** Fields that the answer has already mentioned. */
   readonly told: Set<string>;
 }
 
@@ -53,19 +53,19 @@ function callWords({ tool, input, result }: AnsweredCall, saying: Saying): strin
   return objectWords(value, { ...saying, thing, name: result.name, input });
 }
 
-/** No answer of the tool has anything in it, such as one of the status 204. */
+/** Whether the tool's answers are always empty, such as those with status 204. */
 function answersNothing(tool: Tool | undefined): boolean {
   return isJsonObject(tool?.outputSchema) && tool.outputSchema["type"] === "null";
 }
 
-/** The noun of a tool; `""` where it is only a long word of the name, such as `getcurrentbyvalue`. */
+/** Returns the noun of a tool; `""` if it is several words run together, such as `getcurrentbyvalue`. */
 function spokenThing(noun: string, tool: Tool | undefined): string {
   const last = noun.split("_").at(-1) ?? "";
   if (isSeveralWords(last) && tool?.description.toLowerCase().includes(last) !== true) return "";
   return [...new Set(noun.split("_"))].join(" ");
 }
 
-/** The answer of a tool: its output, else the text of its content; null where it has neither. */
+/** Returns the output of a result, else the text of its content; null if it has neither. */
 export function outputOf({ output, content }: ToolResult): JsonValue {
   if (output !== undefined) return output;
   const texts = (content ?? []).flatMap((part) => (part.type === "text" ? [part.text] : []));
@@ -88,7 +88,7 @@ function nothingWords(thing: string, random: Random): string {
     : oneOf(random, [`I found no ${plural(thing)}.`, `There are no ${plural(thing)}.`, `No ${plural(thing)} were found.`]);
 }
 
-/** A value that is all there is to say. What was asked is not repeated: it is in no result. */
+/** Writes a result that is a single value. The input is not repeated, because it is in no result. */
 function plainWords(value: JsonValue, thing: string, random: Random): string {
   if (typeof value === "boolean") return value ? "Yes." : "No.";
   const text = excerpt(String(value));
@@ -134,7 +134,7 @@ function separated(parts: readonly string[]): string {
   return parts.some((part) => part.includes(",") || part.includes(" and ")) ? parts.join("; ") : joined(parts);
 }
 
-/** A field of an object, as far as an answer speaks of it. */
+/** A field of an object that an answer may mention. */
 interface Field {
   readonly name: string;
   readonly value: string | number | boolean;
@@ -142,7 +142,7 @@ interface Field {
 
 const MAX_ITEM_FIELDS = 3;
 
-/** `Aurora Air (flight ID F-12, price 94)`. */
+/** Writes an item, such as `Aurora Air (flight ID F-12, price 94)`. */
 function itemWords(item: JsonValue): string {
   if (item === null) return "";
   if (isJsonArray(item)) return item.every((one) => typeof one !== "object") ? joined(item.slice(0, MAX_SHOWN).map(scalarWords)) : "";
@@ -160,7 +160,7 @@ function itemWords(item: JsonValue): string {
 }
 
 const MAX_HEAD = 80;
-/** Dates, addresses of pages and numbers name nothing. */
+/** Matches dates, URLs and numbers, which are not names. */
 const NO_HEAD = /^(?:[\d\s:.,+-]+|-?[\d.]+ [A-Z]{3}|\d{4}-\d\d-\d\d.*|https?:.*)$/u;
 
 interface ObjectSaying extends Saying {
@@ -169,7 +169,7 @@ interface ObjectSaying extends Saying {
   readonly input: JsonValue;
 }
 
-/** Names of fields that only say that a call went well. */
+/** Fields that only say that a call succeeded. */
 const OF_THE_CALL = new Set("success,ok,status_code,error,errors,request_id,http_status,code".split(","));
 const CARRIERS = new Set("data,result,response,item,record,body,payload,object,entity,output,resource".split(","));
 const MAX_DEPTH = 4;
@@ -199,7 +199,7 @@ function objectWords(output: JsonObject, saying: ObjectSaying): string {
   return sentences.join(" ");
 }
 
-/** The field of an answer that has nothing else to say. */
+/** Whether it is the field of a result that has nothing else to mention. */
 function isResult({ name, value }: Field): boolean {
   return typeof value !== "boolean" && /^(?:result|answer|value|output)$/u.test(plainName(name));
 }
@@ -207,7 +207,7 @@ function isResult({ name, value }: Field): boolean {
 const CHANGING: ReadonlySet<string> = new Set(["create", "update", "remove"]);
 const MAX_FIELDS = 5;
 
-/** The fields that say most, without what the call said and what the answer has said, where there is more. */
+/** Returns the most informative fields, without values of the input and fields mentioned before, unless nothing else is left. */
 function newest(fields: readonly Field[], { input, told }: ObjectSaying): readonly Field[] {
   const asked = isJsonObject(input)
     ? new Map(Object.entries(input).map(([name, value]) => [plainName(name), value]))
@@ -219,7 +219,7 @@ function newest(fields: readonly Field[], { input, told }: ObjectSaying): readon
   return chosen;
 }
 
-/** The object inside that tells of the thing, or the list. */
+/** Returns the nested object that describes the thing, and the array if the output is essentially one. */
 function carried(
   output: JsonObject,
   thing: string,
@@ -292,7 +292,7 @@ function listed(items: readonly JsonValue[], name: string): string {
   return items.length <= MAX_SHOWN ? `${name}: ${separated(shown)}` : `${items.length} ${name}, such as ${separated(shown)}`;
 }
 
-/** Scalar fields, those of objects inside as well, and short lists of texts left out. */
+/** Returns the scalar fields, including those of nested objects, without arrays. */
 function fieldsIn(value: JsonObject, depth = 0): readonly Field[] {
   const fields: Field[] = [];
   for (const name of Object.keys(value)) {
@@ -305,7 +305,7 @@ function fieldsIn(value: JsonObject, depth = 0): readonly Field[] {
   return fields;
 }
 
-/** Ids, names, states and amounts before what else there is; in their order otherwise. */
+/** Sorts ids, names, states and amounts before other fields, otherwise keeping the order. */
 function ranked(fields: readonly Field[]): readonly Field[] {
   if (fields.length < 2) return fields;
   const ranks = fields.map(rankOf);
@@ -322,13 +322,13 @@ function rankOf({ name, value }: Field): number {
 }
 
 interface FieldSaying extends ObjectSaying {
-  /** All fields of the output, those that are not said included. */
+  /** All fields of the output, including those not mentioned. */
   readonly all: readonly Field[];
   readonly changes: boolean;
   readonly hasMessage: boolean;
 }
 
-/** `Done. The booking ID is B-12, the status is confirmed and the price is 94.` */
+/** Writes fields, such as `Done. The booking ID is B-12, the status is confirmed and the price is 94.` */
 function fieldSentence(fields: readonly Field[], saying: FieldSaying): string {
   const { random, changes, hasMessage, thing } = saying;
   const [only] = fields;
@@ -352,7 +352,7 @@ function fieldSentence(fields: readonly Field[], saying: FieldSaying): string {
   return random.next() < BRIEF ? sentence(`${oneOf(random, ["Done:", "That is done:", "All set:"])} ${all}`) : words;
 }
 
-/** `Order 81405 is cancelled.`, with the name or the id that the result has. */
+/** Writes a status, such as `Order 81405 is cancelled.`, with the name or the id in the result. */
 function statusSentence(status: Field["value"], { random, thing, all }: FieldSaying): string {
   const noun = thing === "" ? "request" : thing;
   const id = all.find(({ name, value }) => typeof value !== "boolean" && isIdName(name));

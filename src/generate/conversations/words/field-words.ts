@@ -1,4 +1,4 @@
-/** A field of a result as it is said: `the price is 94`, `there are 3 bedrooms`, `it is open`. */
+/** Writes a field of a result: `the price is 94`, `there are 3 bedrooms`, `it is open`. */
 import { memo } from "../../../core/base/memo.ts";
 import type { Random } from "../../../core/ports.ts";
 import { capital } from "../../../core/base/wording.ts";
@@ -6,25 +6,25 @@ import { nameWords, plainName } from "../../../schema/example/name-words.ts";
 import { isIdName } from "../id-names.ts";
 import { choiceWords, label, oneOf, wordPairs } from "./value-words.ts";
 
-/** Units at the end of names, as they are said behind the value. */
+/** Units at the end of names, as they are written after the value. */
 const UNITS = wordPairs(
   "seconds:seconds,minutes:minutes,hours:hours,days:days,weeks:weeks,months:months,years:years,km:km,cm:cm,mm:mm,m:m,kg:kg,mg:mg,sqm:square metres,bytes:bytes,percent:%,hpa:hPa,ms:ms,mb:MB,kb:KB,gb:GB,miles:miles,inches:inches,feet:feet,celsius:°C,fahrenheit:°F,px:px,kwh:kWh,kcal:kcal",
 );
 
-/** How fields of one name are said. */
+/** How fields with one name are written. */
 interface FieldForm {
   readonly label: string;
-  /** It says how many of something there are: `bedrooms`. */
+  /** Whether it is the number of things: `bedrooms`. */
   readonly isCount: boolean;
   readonly singular: string;
-  /** As it is said behind a number, and the name without it; undefined for none. */
+  /** The unit as it is written after a number, undefined if there is none; `unitless` is the name without it. */
   readonly unit: string | undefined;
   readonly unitless: string;
-  /** `created` for `created_by`. */
+  /** The verb, such as `created` for `created_by`. */
   readonly doer: string | undefined;
-  /** `seats` and `available` for `seats_available`. */
+  /** The noun and `available`, `left` or `remaining`, such as `seats` and `available` for `seats_available`. */
   readonly there: { readonly label: string; readonly singular: string; readonly how: string } | undefined;
-  /** `it was created at`, `it starts at`. */
+  /** The beginning of the clause for a time: `it was created at`, `it starts at`. */
   readonly opening: string | undefined;
 }
 
@@ -56,7 +56,7 @@ function unitOf(words: readonly string[]): string | undefined {
   return isDegree ? `°${last.toUpperCase()}` : UNITS.get(last);
 }
 
-/** The name without its unit, and the value with it. */
+/** Returns the name without its unit, and the value with it. */
 export function withUnit(name: string, value: string | number | boolean): readonly [name: string, words: string] {
   const { unit, unitless } = formOf(name);
   if (unit === undefined || typeof value !== "number") return [name, scalarWords(value)];
@@ -64,7 +64,7 @@ export function withUnit(name: string, value: string | number | boolean): readon
   return [unitless, unit === "%" ? `${String(value)}%` : `${String(value)} ${said}`];
 }
 
-/** Without the unit these name nothing. */
+/** Names that are not nouns without their unit. */
 const NO_NOUN = /^(?:remaining|total|used|left|available|number_of|max|min|maximum|minimum)$/u;
 
 export function briefWords(name: string, value: string | number | boolean, thing: string): string {
@@ -74,7 +74,7 @@ export function briefWords(name: string, value: string | number | boolean, thing
   return `${fieldLabel(bare, thing)} ${words}`;
 }
 
-/** `the price is 94`, `there are 3 bedrooms`, `it starts at 2025-03-01T09:00:00Z`. */
+/** Writes a clause: `the price is 94`, `there are 3 bedrooms`, `it starts at 2025-03-01T09:00:00Z`. */
 export function clauseWords(name: string, value: string | number | boolean, thing: string): string {
   const counted = countedWords(name, value);
   if (counted !== undefined) return `there ${value === 1 ? "is" : "are"} ${counted}`;
@@ -87,7 +87,7 @@ export function clauseWords(name: string, value: string | number | boolean, thin
   return `the ${fieldLabel(bare, thing)} ${isOrAre(bare)} ${words}`;
 }
 
-/** `3 bedrooms`; undefined for what is not counted. */
+/** Writes a count, such as `3 bedrooms`; undefined if the field is not one. */
 function countedWords(name: string, value: string | number | boolean): string | undefined {
   if (typeof value !== "number" || !Number.isInteger(value) || value < 0) return undefined;
   const { isCount, singular, label: words } = formOf(name);
@@ -118,7 +118,7 @@ export function flagSentence(name: string, value: boolean): string {
   return `${label(name)}: ${value ? "yes" : "no"}`;
 }
 
-/** `Yes, the card number is valid.` */
+/** Writes an answer about a boolean, such as `Yes, the card number is valid.` */
 export function flagAnswer(
   { name, value }: { readonly name: string; readonly value: unknown },
   { thing, random }: { readonly thing: string; readonly random: Random },
@@ -147,7 +147,7 @@ export function scalarWords(value: string | number | boolean): string {
 const AMOUNT = /^-?\d+(?:\.\d+)? [A-Z]{3}$/u;
 const MAX_EXCERPT = 240;
 
-/** The beginning of a long text, up to a word's end. */
+/** Returns the beginning of a long text, up to the end of a word. */
 export function excerpt(text: string): string {
   const trimmed = text.trim().replaceAll(/\s+/gu, " ");
   if (trimmed.length <= MAX_EXCERPT) return trimmed;

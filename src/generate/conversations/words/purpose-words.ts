@@ -1,13 +1,13 @@
-/** The purpose of a tool as an order: `get the forecast of a city`. */
+/** Writes the purpose of a tool as an imperative: `get the forecast of a city`. */
 import { wordPairs } from "./value-words.ts";
 import type { Tool } from "../../../core/tool.ts";
 import { nameWords, singular } from "../../../schema/example/name-words.ts";
 
-/** The words are those of the tool's author; what only speaks of the machinery is left out. */
+/** The purpose in the words of the tool's author, without remarks on its implementation. */
 export interface Purpose {
-  /** In its base form, and in lower case: `get`. */
+  /** The verb in its base form and in lower case: `get`. */
   readonly verb: string;
-  /** The rest: `the forecast of a city`; `""` where the verb says it all. */
+  /** The rest: `the forecast of a city`; `""` if the verb is enough. */
   readonly rest: string;
 }
 
@@ -28,11 +28,11 @@ const VERBS = new Set(
     "transform,translate,trigger,trim,turn,unblock,unfollow,unlock,unsubscribe,update,upgrade,upload,use,validate,vectorize,verify,view,visualize,vote,withdraw,write"
   ).split(","),
 );
-/** Verbs of reading, whose object can be asked for: `show me the forecast`. */
+/** Verbs of reading, whose object can be requested: `show me the forecast`. */
 const READING = new Set(
   "get,fetch,retrieve,return,show,give,provide,display,obtain,view,list,query,read,access,receive,tell,pull,load".split(","),
 );
-/** Spelled as people ask. */
+/** Verbs of descriptions, and the verbs that people use instead. */
 const ASKED = wordPairs(
   "retrieve:get,fetch:get,return:get,provide:get,obtain:get,display:show,query:get,give:get,access:get,receive:get,pull:get,load:get,view:show,tell:get",
 );
@@ -42,7 +42,7 @@ const MAX_PURPOSE = 110;
 const MAX_KEPT = 20_000;
 const kept = new Map<string, Purpose>();
 
-/** Reads title or description, else the name. */
+/** Reads the purpose from the description or title, else from the name. */
 export function purposeOf(tool: Pick<Tool, "name" | "title" | "description">): Purpose {
   const key = `${tool.name} ${tool.description}`;
   let purpose = kept.get(key);
@@ -57,14 +57,14 @@ export function purposeOf(tool: Pick<Tool, "name" | "title" | "description">): P
   return purpose;
 }
 
-/** To return goods is not to get them. */
+/** Returns the purpose of a tool that returns goods: there, `return` does not mean `get`. */
 function keptReturn({ name, description }: Pick<Tool, "name" | "description">): Purpose | undefined {
   if (!/^returns?[_-]|^return[A-Z]/u.test(name) || !/^return\b/iu.test(description)) return undefined;
   const read = readPurpose(description);
   return read === undefined ? undefined : { verb: "return", rest: read.rest };
 }
 
-/** Whether what the tool does is to tell something. */
+/** Whether the tool's purpose is to return information. */
 export function isReading({ verb, rest }: Purpose): boolean {
   return READING.has(verb) && rest !== "";
 }
@@ -99,7 +99,7 @@ function asAsked(verb: string, rest: string): Purpose {
   return rest === "" && asked === "get" ? { verb: "get", rest: "the data" } : { verb: asked, rest };
 }
 
-/** `current weather data` is something to get. */
+/** Reads a description without a verb: `current weather data` is something to get. */
 function readNoun(text: string): Purpose | undefined {
   const words = text.split(" ");
   if (words.length < 2 || words.length > 8 || !/^[a-z][a-z' -]+$/iu.test(text)) return undefined;
@@ -113,7 +113,7 @@ function readNoun(text: string): Purpose | undefined {
   return { verb: "get", rest: `the ${lowerFirst(text).replace(/^(?:the|an?) /u, "")}` };
 }
 
-/** The first sentence, without marks of mail, web and code. */
+/** Returns the first sentence, without markup of HTML and Markdown. */
 function plainText(description: string): string {
   const text = description
     .slice(0, MAX_TEXT)
@@ -127,13 +127,13 @@ function plainText(description: string): string {
     .trim();
 }
 
-/** `fetches and returns the data` says one thing. */
+/** Drops a second verb: `fetches and returns the data` has one meaning. */
 function withoutSecondVerb(rest: string): string {
   const [, second = ""] = /^(?:and|or|\/|,) (\w+) /iu.exec(rest) ?? [];
   return second !== "" && baseForm(second.toLowerCase()) !== undefined ? rest.slice(rest.indexOf(second) + second.length + 1) : rest;
 }
 
-/** `a booking and refunds the customer`, after `cancels`, to `a booking and refund the customer`. */
+/** Makes further verbs imperative: after `cancels`, `a booking and refunds the customer` becomes `a booking and refund the customer`. */
 function asOrders(rest: string, isTold: boolean): string {
   if (!isTold) return rest;
   return rest.replaceAll(
@@ -145,7 +145,7 @@ function asOrders(rest: string, isTold: boolean): string {
   );
 }
 
-/** Where a description leaves its purpose for its machinery. */
+/** Matches where a description turns from the purpose to the implementation. */
 const MACHINERY =
   /(?:,? (?:using|through|via|from|by querying|by using|by calling|by making|by performing|by searching|in|on|with)(?: (?:the|an?|its|our|this))? (?:[^,.;]{0,50} )?(?:[\w-]*API|RapidAPI|endpoint|service|platform|HTTP|JSON|XML)\b.*$)|(?:,? (?:(?<!\b(?:an?|the|any|each|some|for) )given (?!an? )|includes? |including |including$|with (?:the )?(?:options?|optional|parameters?|support)|when you|where you|so that|in order to|such as|like |e\.g|i\.e|(?:from|with|using|based on|for|by) (?:the |its )?(?:given |provided |specified |optional |various |search |query |following )*(?:parameters?|options|filters|criteria|inputs?|fields)\b|which |that (?:can|will|is|are|may|have|has|contain|match|meet)|whose |based on (?:the )?(?:given|provided|specified|various)|given the |with the provided|in (?:json|xml) format|as (?:json|xml)|according to).*$)/iu;
 
@@ -161,7 +161,7 @@ function shorten(rest: string): string | undefined {
   return /[^\u0020-\u024F’“”–—]/u.test(text) || /[{}[\]<>$\\=]|https?:/u.test(text) ? undefined : text;
 }
 
-/** `the keyword for a` to `the keyword`. */
+/** Drops a dangling end: `the keyword for a` becomes `the keyword`. */
 function withoutLooseEnd(text: string): string {
   return text.replace(
     /(?:[\s,;:.]|\b(?:an?|the|any|and|or|of|for|from|by|with|in|on|to|at|based|given|specified|provided|via|using|through))+$/u,
@@ -173,7 +173,7 @@ function lowerFirst(text: string): string {
   return /^[A-Z][a-z]/u.test(text) && !/^[A-Z]\w* [A-Z]/u.test(text) ? text.charAt(0).toLowerCase() + text.slice(1) : text;
 }
 
-/** `gets`, `getting` and `get` to `get`; undefined for what is no verb that tools begin with. */
+/** Returns `get` for `gets`, `getting` and `get`; undefined for a word that is not a known verb. */
 function baseForm(word: string): string | undefined {
   if (VERBS.has(word)) return word;
   const ending = word.endsWith("ing") ? 3 : word.endsWith("s") ? 1 : 0;
@@ -185,7 +185,7 @@ function baseForm(word: string): string | undefined {
   return found;
 }
 
-/** `get_order` to `get order`, `flight_search` to `search for flight`, `forecast_daily` to `get the forecast daily`. */
+/** Reads the purpose from a name: `get_order` becomes `get order`, `flight_search` `search for flight`, `forecast_daily` `get the forecast daily`. */
 function purposeOfName(name: string): Purpose {
   const words = nameWords(name).slice(0, MAX_NAME_WORDS);
   const [first = "this", ...rest] = words;
@@ -195,7 +195,7 @@ function purposeOfName(name: string): Purpose {
   return { verb: "get", rest: `the ${words.join(" ")}` };
 }
 
-/** `the order` for what is read, `an order` for what is made; several need no article. */
+/** Adds an article: `the order` for things that are read, `an order` for things that are created, none for a plural. */
 function withArticle(words: readonly string[], isRead: boolean): string {
   const [first = ""] = words;
   const last = words.at(-1) ?? "";

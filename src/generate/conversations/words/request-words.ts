@@ -1,4 +1,4 @@
-/** The user's request for the calls of a turn. */
+/** Writes the user's request for the calls of a turn. */
 import type { Random } from "../../../core/ports.ts";
 import { capital } from "../../../core/base/wording.ts";
 import { toolSubject } from "../tool-subject.ts";
@@ -8,7 +8,7 @@ import { SLOT_KINDS, givenSlot, takenSlot, type Slot, type SlotContext, type Slo
 import { ToolRequest } from "./tool-request.ts";
 import { isVoid, joined, oneOf } from "./value-words.ts";
 
-/** One text for all calls of the turn, which holds every value that is given. */
+/** Writes one text for all calls of the turn, which contains every given value. */
 export function requestWords({ index, calls }: PlannedTurn, random: Random): string {
   const spokenDays = random.next() < HALF;
   const wanted = calls.map((call) => orderOf(call, { random, spokenDays }));
@@ -50,7 +50,7 @@ function following(call: PlannedCall | undefined, random: Random): string {
     : oneOf(random, ["Then", "After that,", "Once that is done,"]);
 }
 
-/** The purpose with the values in it. */
+/** Returns the purpose of a call with its values filled in. */
 function orderOf({ tool, qualifiedName, given, taken }: PlannedCall, style: Omit<SlotContext, "toolNoun">): Purpose {
   const { noun } = toolSubject(qualifiedName);
   const request = ToolRequest.of(tool);
@@ -63,7 +63,7 @@ function orderOf({ tool, qualifiedName, given, taken }: PlannedCall, style: Omit
   return { verb: request.purpose.verb, rest: words === "" || added === "" ? words + added : `${words} ${added}` };
 }
 
-/** An amount in a currency is said in one: `201.59 EUR`. */
+/** Merges an amount and its currency into one slot: `201.59 EUR`. */
 function moneyOf(slots: readonly Slot[]): { readonly slots: readonly Slot[]; readonly from: Slot | undefined } {
   const amount = slots.find(({ name, bare }) => /^(?:amount|value|sum|total)$/iu.test(name) && /^[\d.]+$/u.test(bare));
   const currency = slots.find(
@@ -77,7 +77,7 @@ function moneyOf(slots: readonly Slot[]): { readonly slots: readonly Slot[]; rea
   return { slots: slots.flatMap((slot) => (slot === amount ? [both] : slot === currency ? [] : [slot])), from: both };
 }
 
-/** `for order O-1 from Oslo to Rome with the class business and the seat 12A`. */
+/** Writes the remaining values, such as `for order O-1 from Oslo to Rome with the class business and the seat 12A`. */
 function addedWords(slots: readonly Slot[]): string {
   if (slots.length === 0) return "";
   const parts: string[] = [];
@@ -94,7 +94,7 @@ function addedWords(slots: readonly Slot[]): string {
   return text.includes(" in ") ? text.replaceAll(/\bin ([^",]{2,40}?) in (?=\p{Lu})/gu, "in $1, ") : text;
 }
 
-/** Those `with` a name come together. */
+/** Adds the values of one kind; those of the kind `with` are joined. */
 function addKind(parts: string[], slots: readonly Slot[], kind: SlotKind): void {
   if (kind !== "with") {
     for (const slot of slots) if (slot.kind === kind) parts.push(slot.added);
@@ -104,7 +104,7 @@ function addKind(parts: string[], slots: readonly Slot[], kind: SlotKind): void 
   if (words.length > 0) parts.push(`with ${joined(words)}`);
 }
 
-/** A whole sentence, or two. */
+/** Writes a purpose as a whole sentence. */
 function asRequest(purpose: Purpose, opening: string, random: Random): string {
   const order = purposeText(purpose);
   const { rest } = purpose;

@@ -1,4 +1,4 @@
-/** The values of a call as parts of a request: `from Oslo`, `on 3 December 2025`, `for order O-12`. */
+/** Writes the values of a call as parts of a request: `from Oslo`, `on 3 December 2025`, `for order O-12`. */
 import type { JsonValue } from "../../../core/base/json.ts";
 import { memo } from "../../../core/base/memo.ts";
 import type { Random } from "../../../core/ports.ts";
@@ -11,27 +11,27 @@ import { choiceWords, isProse, label, quoted, spokenDay, valueWords } from "./va
 
 /** One value of a call. */
 export interface Slot {
-  /** As the property is called. */
+  /** The name of the property. */
   readonly name: string;
-  /** The words for it in the purpose: `order` for `order_id`. */
+  /** The noun that the purpose may have for it: `order` for `order_id`. */
   readonly noun: string;
-  /** Takes the place of the noun: `order O-12`, `Oslo`, `that booking`; undefined where nothing can. */
+  /** The words that replace the noun: `order O-12`, `Oslo`, `that booking`; undefined if the noun cannot be replaced. */
   readonly inPlace: string | undefined;
-  /** Is added at the end otherwise. */
+  /** The words that are added at the end otherwise. */
   readonly added: string;
   readonly kind: SlotKind;
-  /** As it is said by itself: `201.59`, `EUR`. */
+  /** The value by itself: `201.59`, `EUR`. */
   readonly bare: string;
 }
 
-/** In the order in which they are added; those `with` a name come together. */
+/** The kinds of slots, in the order in which they are added; those of the kind `with` are joined. */
 export const SLOT_KINDS = ["thing", "from", "to", "in", "about", "when", "until", "with", "flag", "how"] as const;
 export type SlotKind = (typeof SLOT_KINDS)[number];
 
 interface Wording {
   readonly kind: SlotKind;
   readonly pattern: RegExp;
-  /** `_` is the value. */
+  /** The words, in which `_` is the value. */
   readonly words: string;
 }
 
@@ -87,11 +87,11 @@ function wording(kind: SlotKind, names: string, words: string): Wording {
   return { kind, pattern: new RegExp(`^(?:${names})$`, "u"), words };
 }
 
-/** How values of one name are said. */
+/** How values with one name are written. */
 interface Wordings {
   readonly ofNumber: Wording | undefined;
   readonly ofText: Wording | undefined;
-  /** The thing whose name it is: `hotel` for `hotel_name`. */
+  /** The thing that a name belongs to: `hotel` for `hotel_name`. */
   readonly owner: string | undefined;
 }
 
@@ -105,7 +105,7 @@ const wordingsOf = memo((plain): Wordings => {
   };
 });
 
-/** A value that the user says. */
+/** Returns the slot of a value that the user states. */
 export function givenSlot(name: string, value: JsonValue, context: SlotContext): Slot {
   const { toolNoun, spokenDays } = context;
   const plain = plainName(name);
@@ -130,13 +130,13 @@ export function givenSlot(name: string, value: JsonValue, context: SlotContext):
   return { name, noun, inPlace, bare, kind: "with", added: `the ${noun} ${bare}` };
 }
 
-/** A code of two small letters is no place that anybody names, and only some systems of units have names. */
+/** Returns the wording for a text. Two-letter codes are not written like places, and only some unit systems have names. */
 function textWording(found: Wording | undefined, value: string): Wording | undefined {
   if (found?.kind === "in" && CODE.test(value)) return undefined;
   return found?.words === "in _ units" && !/^(?:metric|imperial|standard|us|si)$/iu.test(value) ? undefined : found;
 }
 
-/** `for 1 night`. */
+/** Fills in the value, with a singular noun after 1: `for 1 night`. */
 function counted(words: string, bare: string): string {
   const said = words.replace("_", () => bare);
   return bare === "1" ? said.replace(/(?<=\b1 )\p{L}+/u, (word) => ONE.get(word) ?? word) : said;
@@ -146,7 +146,7 @@ function monthName(value: JsonValue): string {
   return MONTHS[Number(value) - 1] ?? String(value);
 }
 
-/** A value that a result gives. */
+/** Returns the slot of a value from a result. */
 export function takenSlot(name: string, { noun, ofList, isId, value }: TakenValue, context: SlotContext): Slot {
   const { toolNoun, random } = context;
   const thing = noun === "" ? "result" : noun.replaceAll("_", " ");
@@ -160,7 +160,7 @@ export function takenSlot(name: string, { noun, ofList, isId, value }: TakenValu
 
 const LIKELY = 0.6;
 
-/** `order 12`, and `order_12` where the id says so itself. */
+/** Returns `order 12`; only the id if it contains the noun, such as `order_12`. */
 function withNoun(noun: string, id: string): string {
   const last = noun.slice(noun.lastIndexOf(" ") + 1).toLowerCase();
   return last !== "" && id.toLowerCase().startsWith(last) ? id : `${noun} ${id}`;
@@ -171,7 +171,7 @@ const SIDES: readonly (readonly [RegExp, "from" | "to"])[] = [
   [/^(?:to|target|destination|dest|recipient|receiver)_/u, "to"],
 ];
 
-/** From where to where something goes. */
+/** Returns whether an id is where something comes from or goes to. */
 function sideOf(name: string): "from" | "to" | undefined {
   return SIDES.find(([pattern]) => pattern.test(plainName(name)))?.[1];
 }
@@ -179,10 +179,10 @@ function sideOf(name: string): "from" | "to" | undefined {
 export interface SlotContext {
   /** The subject of the tool: `order`. */
   readonly toolNoun: string;
-  /** How an input is called, where its name is no word. */
+  /** Returns the label of an input whose name is not a word. */
   readonly labelOf?: (name: string) => string | undefined;
   readonly random: Random;
-  /** Days are said in words: `3 December 2025`. */
+  /** Whether dates are written out: `3 December 2025`. */
   readonly spokenDays: boolean;
 }
 
@@ -201,7 +201,7 @@ function idSlot(name: string, bare: string, toolNoun: string): Slot {
   };
 }
 
-/** `order` for `order_id`; that of the tool for `id`. */
+/** Returns `order` for `order_id`, and the tool's noun for `id`. */
 function nounOf(name: string, toolNoun: string): string {
   const own = idNoun(name).replace(/^(?:from|to|source|target|destination|origin)_(?=.)/u, "");
   return (own === "" ? toolNoun : own).replaceAll("_", " ");
@@ -227,7 +227,11 @@ function spoken(value: JsonValue, spokenDays: boolean, plain: string): string {
   return isProse(value) ? quoted(value) : valueWords(choiceWords(value));
 }
 
-/** Puts slots where the purpose has their noun; the rest, in order, is to be added. @param labels those of all inputs, said or not */
+/**
+ * Replaces nouns of the purpose by their slots; returns the other slots, in order, to be added.
+ *
+ * @param labels the labels of all inputs, with or without a value
+ */
 export function fillPurpose(
   rest: string,
   slots: readonly Slot[],
@@ -249,7 +253,7 @@ const ENDS = "(?=$|[,;]| (?:and|or|by|in|on|from|to|with|for|at|up|via|into|betw
 const patterns = new Map<string, RegExp>();
 const MAX_PATTERNS = 2_000;
 
-/** A noun with its article, where nothing that belongs to it follows. */
+/** Replaces a noun with its article, if no word that belongs to it follows. */
 function replaceNoun(
   text: string,
   { noun, words, labels }: { readonly noun: string; readonly words: string; readonly labels: readonly string[] },
@@ -269,14 +273,15 @@ function replaceNoun(
   const found = pattern.exec(text);
   if (found === null) return undefined;
   const [, next = ""] = /^ (?:and|or) (?:(?:an?|the|optional|optionally) )*(.*)$/isu.exec(text.slice(found.index + found[0].length)) ?? [];
-  if (next !== "" && labels.some((one) => next.toLowerCase().startsWith(one.toLowerCase()))) return undefined; // a latitude and longitude go together
+  // a latitude and a longitude belong together
+  if (next !== "" && labels.some((one) => next.toLowerCase().startsWith(one.toLowerCase()))) return undefined;
   return text.replace(pattern, () => words);
 }
 
 const BY_ID =
   / (?:by|using|with|via|from|for|given|based on) (?:(?:its|their|his|her|the|an?|given|specified|provided|unique|specific) )*(?:\p{L}+ ){0,2}(?:ID|IDs|id|ids|uuid|UUID|identifier|number|code)$/u;
 
-/** `an order by its ID` is said as the order, where its id follows; `a user's posts` as the posts. */
+/** Simplifies references to ids whose values follow: `an order by its ID` becomes the order, and `a user's posts` the posts. */
 function withoutSpelledId(text: string, slots: readonly Slot[]): string {
   const things = slots.filter(({ kind, name }) => kind === "thing" || isIdName(name));
   let said = things.length === 0 ? text : text.replace(BY_ID, "");

@@ -1,4 +1,4 @@
-/** Which names of fields tell most of a thing. */
+/** Ranks fields by how much their names tell about a thing. */
 import { memo } from "../../../core/base/memo.ts";
 import { isIdName } from "../id-names.ts";
 import { plainName } from "../../../schema/example/name-words.ts";
@@ -7,16 +7,16 @@ const HEADS =
   /^(?:name|title|full_name|display_name|label|subject|summary|.*_name|.*_title|city|email|username|symbol|code|word|text|content|message|question|description|type)$/u;
 const SECRET = /password|secret/iu;
 
-/** Whether a field of this name tells most of an item. */
+/** Whether a field with this name is the most informative one of an item. */
 export const isHead = memo((name) => HEADS.test(plainName(name)));
 
-/** Whether a field of this name may be said. A digit of the name would read as a value. */
+/** Whether a field with this name may be mentioned. A digit in the name would read as a value. */
 export const isSaid = memo((name) => !SECRET.test(name) && !/\d/u.test(name));
 
-/** The rank of a field whose name says nothing of it. */
+/** The rank of a field whose name tells nothing about its importance. */
 export const SAYS_NOTHING = 3;
 
-/** Ids, states and names come first, addresses and times last. */
+/** Returns the rank of a field: ids, states and names first, URLs and times last. */
 export const rankOfName = memo((name) => {
   const plain = plainName(name);
   if (isIdName(name)) return 0;

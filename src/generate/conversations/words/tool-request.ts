@@ -1,4 +1,4 @@
-/** The request for a tool, with places for the values of a call: read once for a tool, and filled in once for the same inputs. */
+/** The request for a tool, as a template with places for the values of a call. It is built once per tool and set of inputs. */
 import { getOrAdd } from "../../../core/base/get-or-add.ts";
 import type { Tool } from "../../../core/tool.ts";
 import { described } from "../../../schema/example/described.ts";
@@ -8,17 +8,17 @@ import { purposeOf, type Purpose } from "./purpose-words.ts";
 import { fillPurpose, type Slot } from "./slot-words.ts";
 import { label } from "./value-words.ts";
 
-/** The values of a call. */
+/** The slots of a call. */
 export interface RequestSlots {
   readonly slots: readonly Slot[];
-  /** The one that is an amount with its currency. */
+  /** The slot that is an amount with its currency. */
   readonly from: Slot | undefined;
 }
 
-/** A purpose with places for slots, by their index. */
+/** A purpose with places for slots, by index. */
 interface Template {
   readonly parts: readonly (string | number)[];
-  /** The slots that have no place in it. */
+  /** The slots without a place in it. */
   readonly left: readonly number[];
 }
 
@@ -28,7 +28,7 @@ const kept = new WeakMap<Tool, ToolRequest>();
 export class ToolRequest {
   readonly purpose: Purpose;
   readonly #parameters: readonly SchemaParameter[];
-  /** The names of all inputs in words. */
+  /** The labels of all inputs. */
   readonly #labels: readonly string[];
   readonly #toldLabels = new Map<string, string | undefined>();
   readonly #templates = new Map<string, Template>();
@@ -44,12 +44,12 @@ export class ToolRequest {
     return getOrAdd(kept, tool, () => new ToolRequest(tool));
   }
 
-  /** The name that the description gives an input such as `t` or `lr`, whose own name is no word. */
+  /** Returns the label from the description of an input such as `t` or `lr`, whose name is not a word. */
   toldLabel(name: string): string | undefined {
     return this.#toldLabels.get(name);
   }
 
-  /** The rest of the purpose with the values in their places, and the slots that have none. */
+  /** Returns the rest of the purpose with the values filled in, and the slots without a place. */
   filled({ slots, from }: RequestSlots): { readonly words: string; readonly left: readonly Slot[] } {
     let key = "";
     for (const slot of slots) key += `${slot.kind}\n${slot.name}\n${slot.noun}\n${marking(slot)}${slot === from ? "!" : ""}\n`;
@@ -75,12 +75,12 @@ export class ToolRequest {
   }
 }
 
-/** Characters that no description keeps. */
+/** Private-use characters, which descriptions do not contain. */
 const BEGIN = "\uE000";
 const END = "\uE001";
 const PLACE = /\uE000(\d+)\uE001"?/gu;
 
-/** Whether a slot has words for its noun, and whether those are in quotes: after such words nothing more is put in. */
+/** Returns whether a slot can replace its noun, and whether its words are quoted, after which nothing more is filled in. */
 function marking({ inPlace }: Slot): string {
   return inPlace === undefined ? "" : inPlace.includes('"') ? '"' : "_";
 }
@@ -138,12 +138,12 @@ const BY_INPUTS =
   / (?:by|using|with|based on|via|given|for) ((?:(?:its|their|the|an?|his|your|my) )?(?:(?:given|specified|provided|optional|unique|search) )?[\p{L} ]{2,30}?(?:(?:, | and |, and | or |, or )(?:(?:its|their|the|an?|optional) )?[\p{L} ]{2,30}?){0,5})$/u;
 const LEADING = /^(?:(?:its|their|the|an?|his|your|my|given|specified|provided|optional|unique|search)\s+)+/iu;
 
-/** `your` in a description is `my` in the words of the user. */
+/** Changes the perspective: `your` in a description is `my` in the user's request. */
 function asSaidByUser(rest: string): string {
   return rest.replaceAll(/\b(?:your|(?:the|a) (?:current )?user's)\b/giu, "my").replaceAll(/\bto the user\b/giu, "to me");
 }
 
-/** `flights between two cities` is said as `flights`, where the cities follow. */
+/** Shortens `flights between two cities` to `flights` if the cities follow. */
 function withoutBetween(rest: string, slots: readonly Slot[]): string {
   const hasBoth = slots.some(({ kind }) => kind === "from") && slots.some(({ kind }) => kind === "to");
   return hasBoth
@@ -154,7 +154,7 @@ function withoutBetween(rest: string, slots: readonly Slot[]): string {
     : rest;
 }
 
-/** `convert 201.59 EUR between currencies` needs no `between`. */
+/** Drops `between currencies` after an amount: `convert 201.59 EUR between currencies`. */
 function withMoney(
   text: string,
   { verb, from, left }: { readonly verb: string; readonly from: Slot | undefined; readonly left: readonly Slot[] },

@@ -1,14 +1,14 @@
-/** Sentences about calls that were not made. */
+/** Writes sentences about calls that were not made. */
 import type { Random } from "../../../core/ports.ts";
 import type { Tool } from "../../../core/tool.ts";
 import { purposeOf, purposeText } from "./purpose-words.ts";
 import { joined, oneOf } from "./value-words.ts";
 
 export const MAX_WANTED = 80;
-/** Words of a description that are no plain words: a number or a name in them is not from a result. */
+/** Matches parts of a description that would be a claim: a number or a name in it is not from a result. */
 export const CLAIM = /[\d"]|[A-Z]/u;
 
-/** Calls that were asked for, and not made since the ones before them gave nothing to go on with. */
+/** Writes which requested calls were not made because an earlier result had no value to continue with. */
 export function unmadeWords(tools: readonly Tool[], random: Random): string {
   const wanted = tools.map((tool) => purposeText(purposeOf(tool))).filter((words) => words.length <= MAX_WANTED && !CLAIM.test(words));
   const opening = oneOf(random, ["So I couldn't", "I could not go on to", "That is why I did not"]);

@@ -1,25 +1,25 @@
-/** Names and values as a person writes them. */
+/** Writes names and values as people do. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { memo } from "../../../core/base/memo.ts";
 import type { Random } from "../../../core/ports.ts";
 import { nameWords } from "../../../schema/example/name-words.ts";
 import { MONTHS } from "../../../schema/example/words.ts";
 
-/** `id:ID,ip:IP` as a map from words to words. */
+/** Converts `id:ID,ip:IP` to a map. */
 export function wordPairs(pairs: string): ReadonlyMap<string, string> {
-  return new Map(pairs.split(",").map((pair) => pair.split(":") as [string, string])); // each is written with one colon
+  return new Map(pairs.split(",").map((pair) => pair.split(":") as [string, string])); // each pair has one colon
 }
 
 const ACRONYMS = wordPairs(
   "id:ID,ids:IDs,url:URL,urls:URLs,uri:URI,uuid:UUID,ip:IP,api:API,iban:IBAN,vat:VAT,sku:SKU,isbn:ISBN,gps:GPS,bmi:BMI,html:HTML,json:JSON,pdf:PDF,utc:UTC",
 );
-/** Short names that are not said. */
+/** Abbreviations, and the words for them. */
 const SPOKEN = wordPairs(
   "q:query,lat:latitude,lon:longitude,lng:longitude,long:longitude,lang:language,src:source,dst:destination,num:number,qty:quantity,desc:description,tgt:target,addr:address,dob:date of birth,msg:message,pwd:password,cc:CC",
 );
 const MAX_LABEL_WORDS = 8;
 
-/** `created_at` to `created at`, `orderId` to `order ID`, `lat` to `latitude`. */
+/** Returns a label: `created at` for `created_at`, `order ID` for `orderId`, `latitude` for `lat`. */
 export const label = memo((name) => {
   const words = nameWords(name).slice(0, MAX_LABEL_WORDS);
   if (words.length === 0) return name.trim() === "" ? "value" : name;
@@ -28,27 +28,27 @@ export const label = memo((name) => {
     .join(" ");
 });
 
-/** `a, b and c`. */
+/** Joins parts: `a, b and c`. */
 export function joined(parts: readonly string[], word = "and"): string {
   const last = parts.at(-1) ?? "";
   return parts.length < 2 ? last : `${parts.slice(0, -1).join(", ")} ${word} ${last}`;
 }
 
-/** One of the items, by a random number. */
+/** Picks one of the items at random. */
 export function oneOf<Item>(random: Random, items: readonly [Item, ...Item[]]): Item {
   return items[Math.min(items.length - 1, Math.floor(random.next() * items.length))] ?? items[0];
 }
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/u;
 
-/** `2025-12-03` to `3 December 2025`; undefined for what is no day. */
+/** Returns `3 December 2025` for `2025-12-03`; undefined if the text is not a date. */
 export function spokenDay(text: string): string | undefined {
   const [, year = "", month = "", day = ""] = DATE.exec(text) ?? [];
   const name = MONTHS[Number(month) - 1];
   return name === undefined || Number(day) < 1 || Number(day) > 31 ? undefined : `${Number(day)} ${name} ${year}`;
 }
 
-/** Whether a text reads as prose or a phrase that needs quotation marks. */
+/** Whether a text is prose or a phrase that needs quotation marks. */
 export function isProse(text: string): boolean {
   return /\s/u.test(text) && (text.length > 40 || /[.,;:!?"]/u.test(text));
 }
@@ -59,7 +59,7 @@ export function quoted(text: string): string {
 
 const MAX_FIELDS = 8;
 
-/** A value as it is said; only what holds objects in objects is JSON. Ids and texts stand as they are. */
+/** Writes a value in words. Ids and texts stay unchanged; objects that are large or contain objects are written as JSON. */
 export function valueWords(value: JsonValue): string {
   if (value === null) return "nothing";
   if (typeof value === "boolean") return value ? "yes" : "no";
@@ -73,7 +73,7 @@ export function valueWords(value: JsonValue): string {
   return joined(fields.map(([name, one]) => `${label(name)} ${valueWords(one)}`));
 }
 
-/** Plain values, or objects of plain values, such as `(1) article tea and count 2, (2) article milk and count 1`. */
+/** Writes an array of scalars or of flat objects, such as `(1) article tea and count 2, (2) article milk and count 1`. */
 function listWords(values: readonly JsonValue[]): string {
   if (values.every(isPlain)) return joined(values.map(valueWords));
   const isSpoken = (value: JsonValue): boolean =>
@@ -85,7 +85,7 @@ function listWords(values: readonly JsonValue[]): string {
     : values.map((value, index) => `(${index + 1}) ${valueWords(value)}`).join(", ");
 }
 
-/** Whether there is nothing to say of a value. */
+/** Whether a value is empty. */
 export function isVoid(value: JsonValue): boolean {
   return (
     value === null || value === "" || (isJsonArray(value) && value.length === 0) || (isJsonObject(value) && Object.keys(value).length === 0)
@@ -96,7 +96,7 @@ function isPlain(value: JsonValue): boolean {
   return value === null || typeof value !== "object";
 }
 
-/** `in_progress` to `in progress`; other texts stay. */
+/** Returns `in progress` for `in_progress`; other texts stay unchanged. */
 export function choiceWords(text: string): string {
   return /^[a-z]+(?:_[a-z]+)+$/u.test(text) ? text.replaceAll("_", " ") : text;
 }

@@ -1,4 +1,4 @@
-/** Fields that are said together: the parts of a name, an amount and its currency. */
+/** Merges fields that are written together: the parts of a name, an amount and its currency. */
 import type { JsonObject, JsonValue } from "../../../core/base/json.ts";
 import { plainName } from "../../../schema/example/name-words.ts";
 
@@ -7,7 +7,7 @@ const LAST_NAME = /^(?:last|family|sur)_?name$/iu;
 const MONEY =
   /(?:^|_)(?:price|cost|amount|total|subtotal|fee|fees|balance|fare|tax|taxes|shipping|deposit|refund|payment|pay|rent|salary|premium|discount_amount|paid|due|debited|payable|price_per_night|daily_rate|total_price|total_debited)$/u;
 
-/** First and last name are one name, and amounts are said in their currency. */
+/** Merges first and last name into one name, and adds the currency to amounts. */
 export function withWholeNames(item: JsonObject): JsonObject {
   const names = Object.keys(item);
   const [first, last] = [names.find((name) => FIRST_NAME.test(name)), names.find((name) => LAST_NAME.test(name))];
