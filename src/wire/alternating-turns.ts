@@ -3,7 +3,6 @@ import type { JsonObject } from "../core/base/json.ts";
 
 type Side = "user" | "assistant";
 
-/** Options for writing a conversation. */
 export interface AskOptions {
   /** Whether the messages are a request for the next one, so that the last may not be the assistant's. @default false */
   readonly asks?: boolean;

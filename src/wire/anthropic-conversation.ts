@@ -87,7 +87,6 @@ const TURNS: TurnRules = {
   isThought,
 };
 
-/** Whether a block is reasoning. */
 export function isThought({ type }: JsonObject): boolean {
   return type === "thinking" || type === "redacted_thinking";
 }

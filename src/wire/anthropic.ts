@@ -1,4 +1,3 @@
-/** Anthropic's Messages API. */
 import type { JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";

@@ -1,4 +1,3 @@
-/** Amazon Bedrock's Converse API. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
 import { checkingAnswers } from "./answered-calls.ts";

@@ -108,13 +108,13 @@ export const PLAIN_CHAT: ChatVariant = {
 
 type Difference = Partial<Omit<ChatVariant, "name">>;
 
-/** The provider supports these efforts, in OpenAI's field. */
+/** Returns the difference of a provider that supports these efforts, in OpenAI's field. */
 function efforts(...known: readonly ReasoningEffort[]): Difference {
   const fields = effortsAs(effortField, known);
   return { efforts: () => fields };
 }
 
-/** The provider can only be asked not to reason, with these fields. */
+/** Returns the difference of a provider that can only be asked not to reason, with these fields. */
 function unreasoned(fields: JsonObject): Difference {
   return { efforts: () => ({ none: fields }) };
 }

@@ -134,7 +134,7 @@ function writeResults(calls: readonly Pick<WireCall, "id" | "result">[]): readon
   ];
 }
 
-/** Text before calls is written as `tool_plan`. */
+/** Writes text before calls as `tool_plan`. */
 function assistantMessage({ content, calls }: AssistantStep): JsonObject {
   const text = contentText(content);
   if (calls.length === 0) return { role: "assistant", content: text };
@@ -190,7 +190,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
 const EFFORTS: EffortFields = { none: { thinking: { type: "disabled" } } };
 
 /**
- * Cohere refuses a response format in a request with tools, and a schema in which an object has no required property.
+ * Requests JSON. Cohere refuses that together with tools, and a schema in which an object has no required property.
  *
  * @see https://docs.cohere.com/docs/structured-outputs
  */

@@ -234,11 +234,7 @@ class WireIds {
   }
 }
 
-/**
- * Returns the text of a call's result for the model.
- *
- * @param offeredName converts a tool's name to the one the model knows; by default the provider name
- */
+/** Returns the text of a call's result for the model. @param offeredName returns a tool's name as the model knows it; by default the provider name */
 export function answerText(result: ToolResult | undefined, offeredName: OfferedName = providerNameOf): string {
   return (result === undefined ? UNANSWERED : resultText(result, offeredName)).toWellFormed();
 }

@@ -33,10 +33,8 @@ export interface WireTool {
 }
 
 /**
- * Encodes tools in the order given; `write` gives each its provider's shape.
- *
- * Left out, each with a note: tools whose schema or name cannot be sent or whose name is a duplicate, tools that another provider runs, and tools
- * beyond `maxTools`. A tool with `providers[format]` is sent as that value.
+ * Encodes tools in the order given; `write` gives each its provider's shape. Left out, each with a note: tools whose schema or name cannot be sent or
+ * whose name is a duplicate, tools that another provider runs, and tools beyond `maxTools`. A tool with `providers[format]` is sent as that value.
  */
 export function encodeEachTool(tools: readonly ModelTool[], rules: ToolRules, write: (tool: WireTool) => JsonObject): EncodedTools {
   const names = new ProviderNames();

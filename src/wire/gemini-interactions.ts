@@ -1,4 +1,3 @@
-/** Gemini's Interactions API. */
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";

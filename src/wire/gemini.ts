@@ -1,4 +1,3 @@
-/** Gemini's generateContent. */
 import { checkKnownKeys } from "../core/known-keys.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";

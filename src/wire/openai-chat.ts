@@ -1,4 +1,3 @@
-/** OpenAI's Chat Completions, and the many servers that implement it. */
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelRequest, ModelTool, ToolChoice } from "../core/model.ts";
@@ -157,10 +156,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
 
 const ANY_OBJECT: JsonObject = { type: "object", properties: {} };
 
-/**
- * Asks for the schema if the server takes one, else for any object, but only if a message asks for JSON, because servers refuse the request
- * otherwise.
- */
+/** Asks for the schema if the server takes one, else for any object if a message asks for JSON, without which servers refuse the request. */
 function responseFormatOf(
   { responseFormat }: ModelRequest,
   { name: format, jsonReplies, strict: strictSubset }: ChatVariant,

@@ -21,7 +21,6 @@ import { spacedJson } from "./spaced-json.ts";
 import { writtenOnce } from "./written-once.ts";
 
 export interface OpenAiConversation {
-  /** The `messages` of a request. */
   readonly messages: readonly JsonObject[];
   /** The tool's own name by the name in a `tool_calls` entry. */
   readonly toolNames: ReadonlyMap<string, string>;

@@ -66,7 +66,6 @@ interface Reported {
   readonly report: string;
   /** The provider's code, type and status of the error. */
   readonly words: readonly string[];
-  /** The provider's description of the error. */
   readonly text: string;
   readonly retryAfterMs?: number | undefined;
 }

@@ -118,7 +118,6 @@ export class ReplyBuilder {
     this.#candidates.addLogProbability(index, sum);
   }
 
-  /** Adds a warning about the message, for people. */
   warn(warning: string): void {
     this.#warnings.push(warning);
   }
@@ -333,10 +332,7 @@ function endedOrPaused(finish: FinishReason): boolean {
   return endedWell(finish) || finish === "pause" || finish === "refusal";
 }
 
-/**
- * Returns the JSON of the arguments: `{}` for none, which some models write as `null`; the text itself if it cannot be parsed, for the runtime to
- * repair or refuse.
- */
+/** Returns arguments as JSON: `{}` for none (or `null`, as some models write it); text that cannot be parsed unchanged, to be repaired or refused. */
 export function readArguments(text: string): JsonValue {
   if (text.trim() === "") return {};
   try {

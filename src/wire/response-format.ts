@@ -76,7 +76,6 @@ export function heldSchema(responseFormat: ResponseFormat, format: string, notes
   return closed === undefined ? fitted?.schema : undefined;
 }
 
-/** Returns the note that a provider has no setting for a property of the reply. */
 export function unsupportedReply(format: string, what: string): WireNote {
   return { kind: "unsupported", note: `${format} has no setting for ${what}.` };
 }

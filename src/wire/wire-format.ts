@@ -87,10 +87,7 @@ export interface EncodedRequest {
 
 /** A note on something in a request that the provider does not support unchanged. */
 export interface WireNote {
-  /**
-   * `schema-loss`: a part of a schema was left out or changed; `quarantined`: the tool, or the schema of the reply, was left out; `unsupported`: the
-   * provider has no such feature.
-   */
+  /** `schema-loss`: part of a schema is lost or changed; `quarantined`: a tool or the reply's schema is left out; `unsupported`: no such feature. */
   readonly kind: "schema-loss" | "quarantined" | "unsupported";
   /** The qualified name of the tool; left out if the note is not about a tool. */
   readonly tool?: string;
@@ -131,10 +128,7 @@ export interface StreamDecoder {
    * @throws ToolError for an error that the provider sends in the stream, and `too_large`
    */
   push(piece: JsonValue): readonly ModelEvent[];
-  /**
-   * Whether the provider has said that nothing more comes, so that the connection need not be read to its end. Not defined for formats without such
-   * an end.
-   */
+  /** Whether the provider has said that nothing more comes, so that reading can stop before the connection ends. Not defined without such a mark. */
   readonly isOver?: boolean;
   /** Ends the reply when the stream has ended, well or not. Returns at least `reply-end`. Idempotent. */
   end(): readonly ModelEvent[];

@@ -1,8 +1,4 @@
-/**
- * The public names of `haft/wire`, listed by hand: converts every provider's JSON, and every way of writing calls in text, to Haft's types and back.
- *
- * @packageDocumentation
- */
+/** The public names of `haft/wire`, listed by hand: converts providers' JSON, and calls in text, to Haft's types and back. @packageDocumentation */
 export { anthropicMessages } from "./anthropic.ts";
 export { bedrockConverse } from "./bedrock.ts";
 export { CHAT_VARIANTS, type ChatVariant, type ChatVariantName, PLAIN_CHAT, type ReasoningRule, chatVariant } from "./chat-variants.ts";

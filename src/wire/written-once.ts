@@ -8,10 +8,7 @@ import { getOrAdd } from "../core/base/get-or-add.ts";
 const WRITINGS = Symbol("writings");
 const TEXT = Symbol("text");
 
-/**
- * Maximum number of written forms kept of one step; one conversation needs fewer. A program may create a model, and so new rules, for each request of
- * a long session.
- */
+/** Maximum number of written forms of one step: more than a conversation needs, but a program may create a model, and so rules, per request. */
 const MAX_WRITINGS = 16;
 
 /** The written forms of a settled step, each with the writer and rules that made it; the oldest are dropped first. */
@@ -78,10 +75,7 @@ function textOf(object: JsonObject & Written): Text | undefined {
   return object[TEXT] ?? (Object.isFrozen(object) ? FROZEN_TEXTS.get(object) : undefined);
 }
 
-/**
- * Number of nested objects in which written objects are looked for: the body of a request, and the items of its arrays, with the items of their
- * arrays. Deeper objects are parts of a written step.
- */
+/** Levels of objects searched for written ones: the body, and the items of its arrays, with the items of their arrays. */
 const DEPTH = 2;
 
 /** Returns the same text as `JSON.stringify`, reusing the texts of written objects, and without lone surrogates, which providers refuse. */

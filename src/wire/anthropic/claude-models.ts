@@ -70,7 +70,7 @@ function levelsOf(version: number): readonly ReasoningEffort[] {
 }
 
 /**
- * Models released after Opus 4.6 refuse every temperature but 1, their default.
+ * Whether a model takes a temperature: those released after Opus 4.6 refuse every value but 1, their default.
  *
  * @see https://platform.claude.com/docs/en/api/messages (2026-11)
  */
@@ -79,7 +79,7 @@ export function claudeTakesTemperature(model: string): boolean {
 }
 
 /**
- * Models that always think refuse a request that requires a call.
+ * Whether a request may require a call: models that always think refuse that.
  *
  * @see https://platform.claude.com/docs/en/models/opus-5-5/whats-new-opus-5-5#forced-tool-use-is-not-supported
  * @see https://platform.claude.com/docs/en/models/sonnet-5-5/whats-new-sonnet-5-5#forced-tool-use-is-not-supported

@@ -67,10 +67,7 @@ export class ContentBlock {
     return toolset_name === "" ? undefined : { toolset_name };
   }
 
-  /**
-   * The input of the tool. For a member of a toolset, the member's name is added as `action`, even if the text is not valid JSON and must be
-   * repaired.
-   */
+  /** The input of the tool. For a member of a toolset it includes the member's name as `action`, even if the text is invalid JSON to be repaired. */
   get toolInput(): JsonValue {
     if (this.text("toolset_name") === "") return this.input;
     const input = readInput(this.input);

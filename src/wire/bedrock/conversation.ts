@@ -159,10 +159,7 @@ function returnable(block: JsonObject, { calls }: AssistantStep): JsonObject {
   return named === toolUse ? block : { ...block, toolUse: named };
 }
 
-/**
- * Whether the API accepts the block back: it produces blocks without text, but refuses them, and it refuses blocks of tools in a request without
- * tools.
- */
+/** Whether the API accepts the block back: it refuses blocks without text, which it makes itself, and blocks of tools in a request without tools. */
 function isSendable(block: JsonValue, { tools, reasoning }: ConverseRules): block is JsonObject {
   if (!isJsonObject(block)) return false;
   const { text, toolUse, toolResult, reasoningContent } = block;

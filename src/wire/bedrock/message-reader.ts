@@ -23,7 +23,6 @@ const FINISH: ReadonlyMap<string, FinishReason> = new Map([
   ...wordsFor("error", "malformed_model_output malformed_tool_use"),
 ]);
 
-/** Reads a message, from the events of a stream or whole. */
 export class ConverseReader implements StreamDecoder {
   readonly #reply: ReplyBuilder;
   readonly #maxChars: number;
@@ -105,7 +104,7 @@ export class ConverseReader implements StreamDecoder {
     if (block.toolUse !== undefined && isOurs(block.toolUse)) this.#open(index, block.toolUse);
   }
 
-  /** Text blocks have no start event. */
+  /** Adds a delta. Text blocks have no start event. */
   #add(index: number, delta: JsonObject): void {
     if (!this.#blocks.has(index)) this.#start(index, {});
     const block = this.#blocks.get(index);

@@ -11,7 +11,7 @@ import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 
 export const FORMAT = "cohere-chat";
 
-/** Reads one reply. The plan before the calls is reported as reasoning, and is kept in the native message. */
+/** Reads one reply; not reusable. The plan before the calls is reported as reasoning, and is kept in the native message. */
 export class CohereReader implements StreamDecoder {
   readonly #builder: ReplyBuilder;
   readonly #plan: string[] = [];

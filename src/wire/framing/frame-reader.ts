@@ -1,4 +1,3 @@
-/** Converts the bytes of a streamed reply, in chunks of any size, to its pieces. */
 import { quoted } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Framing } from "../wire-format.ts";

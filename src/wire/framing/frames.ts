@@ -1,4 +1,3 @@
-/** The interface of readers that convert the bytes of a streamed reply to its pieces. */
 import type { JsonValue } from "../../core/base/json.ts";
 
 /** Reads the bytes of one reply, in chunks of any size, and returns pieces for a `StreamDecoder`. Takes linear time. */

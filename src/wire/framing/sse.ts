@@ -28,7 +28,6 @@ class Events {
   /** The joined data lines of the open event; undefined if it has none yet. */
   #data: string | undefined;
 
-  /** Returns the pieces that these lines complete. */
   read(lines: readonly string[]): readonly JsonValue[] {
     const pieces: JsonValue[] = [];
     for (const line of lines) {

@@ -1,4 +1,3 @@
-/** Converts Gemini's errors to `ToolError`. */
 import type { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { valueText } from "../../core/content.ts";

@@ -10,7 +10,6 @@ export function mediaPart(mediaType: JsonValue | undefined, data: JsonValue | un
   return { type: "file", uri: `data:${mediaType};base64,${data}`, mediaType };
 }
 
-/** Returns the content part for `inlineData` or `fileData`. */
 export function filePart(inline: JsonValue | undefined, file: JsonValue | undefined): ContentPart | undefined {
   if (isJsonObject(inline)) return mediaPart(inline["mimeType"], inline["data"]);
   const { fileUri: uri, mimeType: mediaType } = isJsonObject(file) ? file : {};

@@ -179,9 +179,7 @@ export class GeminiReader implements StreamDecoder {
     this.#streamed = { key, name: called, tool, part, place: this.#parts.push(part) - 1, args: new StreamedArguments(this.#maxChars) };
   }
 
-  /**
-   * Ends a call with whole arguments. Some compatible servers send them as text; text that cannot be parsed stays text, which is not a valid input.
-   */
+  /** Ends a call with whole arguments. Some compatible servers send them as text; text that cannot be parsed is kept, and is not a valid input. */
   #endWhole(args: JsonValue | undefined): void {
     const streamed = this.#streamed;
     if (streamed === undefined) return;

@@ -27,7 +27,6 @@ const FINISH: ReadonlyMap<string, FinishReason> = new Map([
 const UNFINISHED: ReadonlySet<string> = new Set(["in_progress", "queued"]);
 const MAX_STEPS = 10_000;
 
-/** Reads an interaction, from the events of a stream or whole. */
 export class InteractionReader implements StreamDecoder {
   readonly #reply: ReplyBuilder;
   readonly #maxChars: number;

@@ -11,7 +11,7 @@ import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 
 export const FORMAT = "ollama-chat";
 
-/** Reads one reply. */
+/** Reads one reply; not reusable. */
 export class OllamaReader implements StreamDecoder {
   readonly #builder: ReplyBuilder;
   readonly #calls: JsonObject[] = [];

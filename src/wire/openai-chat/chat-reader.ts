@@ -15,7 +15,7 @@ import type { ContentPart } from "../../core/content.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 /**
- * Reads one reply.
+ * Reads one reply; not reusable.
  *
  * Of several choices the first is read in full; of the others, only text and log probabilities. A reply without a finish reason ended well if it was
  * whole or ended with `[DONE]`. A refusal is text, with the finish `refusal`.
@@ -100,16 +100,13 @@ export class ChatReader implements StreamDecoder {
     if (reason !== undefined && this.#builder.finished === undefined) this.#seal(reason);
   }
 
-  /**
-   * Returns the delta or message to read. Some servers stream a whole message with an empty delta; others repeat the whole message after its deltas.
-   */
+  /** Returns the delta or message to read. Some servers stream a whole message with an empty delta; others repeat the message after its deltas. */
   #messageOf({ delta, message }: JsonObject): JsonValue | undefined {
     const says = isJsonObject(delta) && Object.entries(delta).some(([key, value]) => key !== "role" && value !== null && value !== "");
     this.#inDeltas ||= says;
     return says || this.#inDeltas ? delta : (message ?? delta);
   }
 
-  /** Reads a choice after the first. */
   #other(choice: JsonObject): void {
     const { index, delta, message = delta } = choice;
     if (typeof index !== "number" || index < 1) return;

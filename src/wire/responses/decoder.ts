@@ -148,10 +148,7 @@ export class ResponsesDecoder implements StreamDecoder {
     return slot;
   }
 
-  /**
-   * Sets the complete arguments, and seals the call if its item has given name and id. A custom call's text is not sealed yet: only its item says
-   * whether it was cut off.
-   */
+  /** Sets the complete arguments, and seals the call if its item has given name and id; not a custom call, as only its item says if it was cut. */
   #inputDone(type: string, event: JsonObject, input: JsonValue | undefined): void {
     const { key, id } = this.#openCall(type, event);
     if (input !== undefined) this.#builder.setInput(key, input);

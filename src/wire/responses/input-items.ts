@@ -42,10 +42,7 @@ export function toInputItems(
   return { messages: withDecisions(withRequestIds(steps), isRequest).flatMap((step) => writeStep(step, kept)), toolNames };
 }
 
-/**
- * Whether an item of reasoning is sent back. The objects are the same for every request, because `writtenOnce` caches what was written by their
- * identity.
- */
+/** Whether an item of reasoning is sent back. The same objects for every request, because `writtenOnce` caches by their identity. */
 interface Keeping {
   readonly keeps: (reasoning: JsonObject) => boolean;
 }

@@ -52,10 +52,7 @@ function runsAtProvider({ execution, environment }: JsonObject, type: string): b
   return isJsonObject(environment) && environment["type"] !== "local";
 }
 
-/**
- * Returns the provider's name of the called tool: its own name, joined with its namespace if only the joined name was offered; for a built-in tool,
- * the type of the call.
- */
+/** Returns the provider's name of the tool: its own, joined with its namespace if only that was offered; for a built-in tool, the call's type. */
 export function itemName(item: JsonObject, toolNames: ReadonlyMap<string, string> | undefined): string {
   const type = itemType(item);
   if (type === APPROVAL_REQUEST) {

@@ -112,10 +112,7 @@ function isShellChunk(value: JsonValue): boolean {
   );
 }
 
-/**
- * Returns the screenshot and acknowledges the call's safety checks, which were confirmed before it ran; undefined if the call did not run or was not
- * confirmed, even if a hook added an image to its result.
- */
+/** Returns the screenshot and acknowledges the call's checks; undefined if the call was not confirmed or not run, even if a hook added an image. */
 function computerOutput({ call = {}, result }: AnsweredItem): JsonObject | undefined {
   const image = isErrorAnswer(result) ? undefined : result?.content?.find((part) => part.type === "image" && isMedia(part));
   if (image?.type !== "image") return undefined;

@@ -1,4 +1,3 @@
-/** The token counts of OpenAI's Responses. */
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { TokenUsage } from "../../core/model.ts";
 

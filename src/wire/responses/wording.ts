@@ -7,9 +7,7 @@ export type WordKind = "text" | "summary" | "thought";
 const WORDS: Readonly<Record<WordKind, string>> = { text: "text", summary: "summary of reasoning", thought: "reasoning" };
 const APART = "\n\n";
 
-/**
- * Passes text to a builder. Separates messages and parts of reasoning, and skips what was already passed if a part is sent both in pieces and whole.
- */
+/** Passes text to a builder: separates messages and parts of reasoning, and skips repeated text of parts that are sent in pieces and whole. */
 export class Wording {
   readonly #builder: ReplyBuilder;
   /** The text passed so far, by part. */
@@ -36,10 +34,7 @@ export class Wording {
     else this.#builder.reasoning(piece);
   }
 
-  /**
-   * Passes the rest of a part whose whole text is known. If the text does not begin with what was streamed, the streamed text is kept, with a
-   * warning.
-   */
+  /** Passes the rest of a part whose whole text is known. If it does not begin with the streamed text, that is kept, with a warning. */
   sayWhole(kind: WordKind, place: readonly [number, number], text: string): void {
     const said = this.#said.get(`${kind} ${place.join(".")}`) ?? "";
     if (text.startsWith(said)) this.say(kind, place, text.slice(said.length));

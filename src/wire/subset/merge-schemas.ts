@@ -116,10 +116,7 @@ function mergeUnions(first: JsonObject, second: JsonObject): JsonObject {
   return unions;
 }
 
-/**
- * Returns one object that the values of all members of a root union match, as providers accept no union there. The allowed combinations of properties
- * are lost.
- */
+/** Returns one object that the values of all members of a root union match, which providers do not accept; the allowed combinations are lost. */
 export function joinRootUnion(base: JsonObject, members: readonly JsonObject[]): JsonObject {
   const [first, ...rest] = members;
   if (first === undefined) return base;

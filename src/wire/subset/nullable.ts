@@ -1,4 +1,3 @@
-/** Makes a schema accept null, too. */
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { textsOf, without } from "./schema-node.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";

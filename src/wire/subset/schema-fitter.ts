@@ -344,7 +344,6 @@ export class SchemaFitter {
     );
   }
 
-  /** Writes a `$ref` to a definition. */
   #fitReference(node: JsonObject, reference: string, place: Place): JsonObject {
     const target = this.#flattener.references.follow(reference);
     if (!isJsonObject(target)) {

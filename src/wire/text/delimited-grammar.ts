@@ -16,10 +16,7 @@ export interface Delimiters {
   readonly end: string;
   /** The meaning of the slash next to a name. `opens`: `[/name]…[name/]`; `closes`: `<name>…</name>`. */
   readonly slash: "opens" | "closes";
-  /**
-   * `lines`: one argument per line after the opening, before the body; `attributes`: `key="value"` in the opening, which is also accepted with
-   * `lines`.
-   */
+  /** `lines`: one argument per line before the body; `attributes`: `key="value"` in the opening, which is also accepted with `lines`. */
   readonly arguments: "lines" | "attributes";
   /** Text before the key of an argument line. @default "@@" */
   readonly prefix?: string;
@@ -230,10 +227,7 @@ function setBody(place: ReadPlace, values: TextArguments, { name, body, delimite
   place.warn(`The call of ${JSON.stringify(name)} has ${why}; the body is kept as ${JSON.stringify(free)}.`);
 }
 
-/**
- * Returns the argument that the body is: from `bodyArguments`, else `content`, the one required argument that is missing, or the only one that can be
- * a string.
- */
+/** Returns the argument that the body is: from `bodyArguments`, else `content`, the missing required one, or the only one that can be a string. */
 function bodyArgument(place: ReadPlace, values: TextArguments, { name, delimiters }: Body): string | undefined {
   const tool = place.tool(name);
   for (const given of [place.bodyArguments, delimiters.bodyArguments ?? {}])

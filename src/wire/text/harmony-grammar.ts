@@ -1,8 +1,4 @@
-/**
- * The format of gpt-oss, and of Muse Glimmer: messages in channels; a call is a message to a function.
- *
- * @see https://cookbook.openai.com/articles/openai-harmony
- */
+/** gpt-oss and Muse Glimmer: messages in channels; a call is a message to a function. @see https://cookbook.openai.com/articles/openai-harmony */
 import type { JsonValue } from "../../core/base/json.ts";
 import { MarkerSet } from "./marker-set.ts";
 import { parameterCall } from "./parameter-calls.ts";

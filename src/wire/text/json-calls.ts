@@ -75,18 +75,13 @@ export function jsonCalls(options: JsonCallsOptions = {}): CallReader {
   };
 }
 
-/**
- * Reads an object, with one superfluous closing bracket after it if there is one: the JSON reader can tell whether a bracket ended a part too early.
- */
+/** Reads an object, and one superfluous bracket after it: the JSON reader can tell whether a bracket ended a part too early. */
 function* readObjectText(input: TextInput, stops?: MarkerSet, begun = ""): Reading<string | undefined> {
   const text = yield* input.object(begun, stops === undefined ? {} : { stops });
   return text !== undefined && (yield* input.take("}")) ? `${text}}` : text;
 }
 
-/**
- * Accepts a call in which a closing bracket is missing before the end tag. It is not known which one, so the arguments are passed on unclosed, for
- * the runtime to repair or refuse.
- */
+/** Accepts a call that lacks a bracket before its end tag. Which one is unknown, so its arguments stay unclosed, to be repaired or refused. */
 function* acceptUnclosed(place: ReadPlace, { head, mark }: { readonly head: number; readonly mark: string }): Reading<boolean> {
   const { input } = place;
   if (!mark.startsWith("<") || !(yield* input.stands(mark.replace("<", "</")))) return false;
@@ -96,7 +91,7 @@ function* acceptUnclosed(place: ReadPlace, { head, mark }: { readonly head: numb
   return place.accept({ ...call, input: JSON.stringify(call.input).slice(0, -1) });
 }
 
-/** The tags that end an object: in JSON they occur only in strings. */
+/** Returns the tags at which an unclosed object is given up: in JSON they occur only in strings. */
 function tagsOf(mark: string): readonly string[] {
   return mark.startsWith("<") ? [mark, mark.replace("<", "</")] : [];
 }
@@ -150,8 +145,8 @@ function readCalls(text: string, callsIn: FindCalls): readonly ReadCall[] | unde
 }
 
 /**
- * Returns the calls in damaged JSON; undefined if the damage around the arguments is ambiguous. If the text around them contradicts itself, the
- * arguments are the whole source, for the runtime to refuse.
+ * Returns the calls in damaged JSON; undefined if the damage around the arguments is ambiguous. If the JSON contradicts itself, the arguments are its
+ * whole text, for the runtime to refuse.
  */
 function damagedCalls({ outline, source }: OutlinedJson, calls: readonly FoundCall[]): readonly ReadCall[] | undefined {
   const around: string[] = [];

@@ -15,10 +15,7 @@ const HEAD = /[^{[<\n]/u;
 const IN_HEAD = /[^<\n]/u;
 const NAME = /^[\p{L}\p{M}\p{N}_.:/-]+$/u;
 
-/**
- * Reads the arguments at this position; an empty object if there are none, undefined if they do not end. Text that is not strict JSON is returned as
- * text, for the runtime to repair or refuse.
- */
+/** Reads the arguments here; `{}` if there are none, undefined if they do not end. Text that is not strict JSON is kept, to repair or refuse. */
 export function* readArgumentText(place: ReadPlace, close: readonly string[] = []): Reading<JsonValue | undefined> {
   const { input } = place;
   if ((yield* input.peek()) !== "{") return {};

@@ -1,4 +1,3 @@
-/** The interface of text formats: ways to write tool calls in plain text. */
 import type { JsonValue } from "../../core/base/json.ts";
 import type { FinishReason, ModelEvent, ModelTool, TokenUsage } from "../../core/model.ts";
 
@@ -10,10 +9,7 @@ export interface TextFormat {
   decodeText(options?: DecodeTextOptions): TextDecoding;
   /** Returns the name by which a tool is called in the text. */
   nameOf(tool: Pick<ModelTool, "name" | "fingerprint">): string;
-  /**
-   * Writes instructions for a model: the tools, and how to call them. Deterministic for the same tools in the same order. Empty if there are no
-   * tools.
-   */
+  /** Writes instructions for a model: the tools, and how to call them. Deterministic for the same tools in the same order; empty without tools. */
   describeTools(tools: readonly ModelTool[]): string;
   /** Writes the calls of an earlier message, in the form that the model should have used. */
   writeCalls(calls: readonly WrittenCall[]): string;

@@ -55,11 +55,7 @@ export interface CallMark {
   readonly behind?: readonly RegExp[];
   /** Whether the mark, if no call follows it, is one of the marks in `before`. */
   readonly wraps?: boolean;
-  /**
-   * Whether people and other programs write the mark, too: `auto` does not read it.
-   *
-   * @default false, but marks that are not read `anywhere` are always shared
-   */
+  /** Whether people and other programs write the mark, too, so that `auto` ignores it. @default false; marks not read `anywhere` are always shared */
   readonly shared?: boolean;
   /** @default the grammar's */
   readonly unknownTools?: "text" | "call";
@@ -76,11 +72,7 @@ export interface TextGrammar {
   readonly after?: readonly string[];
   /** Marks that models write, but that people should not see. */
   readonly unsaid?: readonly string[];
-  /**
-   * Marks around thinking. A closing token without an opening one is dropped, a closing tag (`</think>`) is text.
-   *
-   * @default `<think>` and `</think>`
-   */
+  /** Marks around thinking. An unmatched closing token is dropped, an unmatched tag (`</think>`) is text. @default `<think>` and `</think>` */
   readonly thinking?: readonly ThinkingMarks[];
   /** Marks that end thinking if no mark closes it later and only calls follow. Other calls inside thinking are part of it. */
   readonly thinkingEnds?: readonly string[];

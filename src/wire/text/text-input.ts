@@ -91,10 +91,7 @@ export class TextInput {
     return count;
   }
 
-  /**
-   * Whether the next characters, not counting white space, match these patterns, one per character. True if the text ends, or the look-ahead is
-   * exhausted, before; reads nothing.
-   */
+  /** Whether the next characters, without white space, match these patterns, as far as text and look-ahead go; reads nothing. */
   *goesOn(kinds: readonly RegExp[]): Reading<boolean> {
     let ahead = 0;
     for (const kind of kinds) {
@@ -141,10 +138,7 @@ export class TextInput {
     yield* this.while(SPACE);
   }
 
-  /**
-   * Reads up to the next marker and past it, and passes the text before it to `tell` as it arrives. Returns the marker; undefined at the end of the
-   * text.
-   */
+  /** Reads up to the next marker and past it, passing the text before it to `tell` as it arrives. Returns the marker; undefined at the end. */
   *until(markers: MarkerSet, tell: (text: string) => void): Reading<string | undefined> {
     for (;;) {
       const text = this.#text;

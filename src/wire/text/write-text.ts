@@ -135,7 +135,7 @@ export function describeTools(tools: readonly ModelTool[], writing: TextWriting,
   ].join("\n\n");
 }
 
-/** Returns a schema as JSON, which it is: it was parsed from JSON, or checked when the tool was defined. */
+/** Returns a schema as JSON: it was parsed from JSON, or checked when the tool was defined. */
 function asJson(schema: ModelTool["inputSchema"]): JsonValue {
   return schema as JsonValue;
 }
