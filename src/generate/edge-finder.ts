@@ -4,7 +4,6 @@ import type { TextMatcher } from "./text-match.ts";
 import type { ParameterType } from "./tool-parameters.ts";
 
 export interface ToolParameter {
-  /** The id of the tool. */
   readonly tool: string;
   readonly namespace: string;
   readonly name: string;

@@ -1,4 +1,3 @@
-/** A source whose tools are enriched each time it is loaded. */
 import { ToolError } from "../core/error.ts";
 import { checkArgument, hasMethods } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";

@@ -24,7 +24,7 @@ export interface EnrichmentCacheOptions {
    * answer, such as a temperature.
    */
   readonly label?: string;
-  /** Whether everything is computed again, and the cache is overwritten. @default false */
+  /** Whether everything is computed again; the new answers are cached. @default false */
   readonly force?: boolean;
 }
 
@@ -59,7 +59,7 @@ export class EnrichmentCache {
     return this.#force ? new Map() : await this.#load();
   }
 
-  /** Adds entries to the cache file, including those that another process added meanwhile. If writing fails, it logs a warning. */
+  /** Adds entries to the cache file, and keeps those that another process added meanwhile. If writing fails, it logs a warning. */
   async add(entries: ReadonlyMap<string, JsonValue>): Promise<void> {
     const path = this.#path;
     if (path === undefined || entries.size === 0) return;

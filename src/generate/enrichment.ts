@@ -1,4 +1,3 @@
-/** The interface of enrichments, which compute facts about tools that the tools do not declare. */
 import type { Log } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Artifacts } from "./artifacts.ts";

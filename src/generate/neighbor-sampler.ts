@@ -1,4 +1,3 @@
-/** A sampler of similar tools. */
 import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";
 import { NEIGHBORS, ToolNeighbors } from "./neighbors.ts";

@@ -1,4 +1,3 @@
-/** A sampler of unrelated tools. */
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Random } from "../core/ports.ts";

@@ -60,10 +60,7 @@ function codeIn(text: string): string {
   return text.slice(start + FENCE.length, end < 0 ? text.length : end);
 }
 
-/**
- * Returns the content of a wrapper; undefined if there is none. A field such as `schema` next to other fields with schemas is a property, not a
- * wrapper.
- */
+/** Returns the content of a wrapper; undefined if there is none. A field like `schema` next to other schemas is a property, not a wrapper. */
 function unwrap(value: JsonValue): JsonValue | undefined {
   if (!isJsonObject(value) || isSchema(value)) return undefined;
   const wrapper = WRAPPERS.find((name) => Object.hasOwn(value, name));

@@ -1,4 +1,3 @@
-/** The interface of samplers, which choose related tools to generate data with. */
 import { quoted, someOf } from "../core/base/wording.ts";
 import { COUNT, checkNumber } from "../core/base/number-bounds.ts";
 import { ToolError } from "../core/error.ts";
@@ -11,7 +10,7 @@ import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";
 import { seededRandom } from "../core/base/seeded-random.ts";
 
-/** Draws tools. Stateless between samples. */
+/** Draws related tools, to generate data with. Stateless between samples. */
 export interface Sampler<Options extends SampleOptions = SampleOptions> {
   /**
    * Draws one sample, whose order is significant. Options given here override those of the sampler.

@@ -1,10 +1,9 @@
-/** Sorts enrichments so that each comes after those it depends on. */
 import { ToolError } from "../core/error.ts";
 import { checkArgument } from "../core/check-argument.ts";
 import type { Enrichment } from "./enrichment.ts";
 
 /**
- * Sorts enrichments, changing the given order as little as possible.
+ * Sorts enrichments so that each comes after those it depends on, changing the given order as little as possible.
  *
  * @throws ToolError `duplicate` for two with the same key; `invalid_argument` for one without a key or `enrich`, a missing dependency, and a circular
  * one

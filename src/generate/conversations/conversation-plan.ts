@@ -1,4 +1,3 @@
-/** Which conversations are generated: drawn from the tools, written in templates, played by a model, or recorded. */
 import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
 import type { LoopOptions } from "../../compose/loop-options.ts";
 import { ToolError } from "../../core/error.ts";
@@ -12,7 +11,7 @@ import { wrongReferences } from "./template-references.ts";
 import type { ConversationTemplate } from "./conversation-template.ts";
 import { checkRecordedPlan, type RecordedPlan } from "./recorded/recorded-plan.ts";
 
-/** Which conversations are generated. */
+/** Which conversations are generated: drawn from the tools, written in templates, played by a model, or recorded. */
 export type ConversationPlan = SampledPlan | ScriptedPlan | PlayedPlan | RecordedPlan;
 
 /** The ways to draw the tools of a conversation. */
@@ -69,11 +68,7 @@ const PLAYED: OptionNames<PlayedPlan> = { ...OF_EVERY_PLAN, templates: true, mod
 
 export const DEFAULT_CALLS = 5;
 
-/**
- * Returns the number of conversations of a plan; undefined if it depends on the recordings.
- *
- * @throws ToolError `invalid_argument` for an invalid plan
- */
+/** Returns the number of conversations; undefined if it depends on the recordings. @throws ToolError `invalid_argument` for an invalid plan */
 export function checkPlan(plan: ConversationPlan): number | undefined {
   const owner = "the plan of generateConversations()";
   if (typeof plan !== "object" || plan === null)

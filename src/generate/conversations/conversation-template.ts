@@ -1,4 +1,3 @@
-/** Conversations that were written beforehand. */
 import type { ToolCall } from "../../core/call.ts";
 
 /** The messages and calls of a conversation, as far as its author wrote them; a model may add the rest. */

@@ -1,10 +1,9 @@
-/** The interface of writers, which write the texts of generated conversations: the user's requests and the assistant's answers. */
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { Random } from "../../core/ports.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
 
-/** Writes the texts of a sampled conversation. Stateless between turns. */
+/** Writes the texts of a generated conversation: the user's requests and the assistant's answers. Stateless between turns. */
 export interface ConversationWriter {
   /** Identifies the writer and everything that its texts depend on: a file begun with another name is not continued. */
   readonly name: string;

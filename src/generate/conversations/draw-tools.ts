@@ -64,10 +64,7 @@ function thereAre(tools: number): string {
   return tools === 1 ? "there is 1 tool: it is" : `there are ${tools} tools: they are`;
 }
 
-/**
- * `silent`: an empty schema, which says nothing about the input; `refused`: the tool's own rules refuse every generated input. Tools without rules
- * are only tried when drawn, because there may be many.
- */
+/** `silent`: an empty schema; `refused`: by the tool's own rules. Tools without rules are only tried when drawn, because there may be many. */
 function usability(tool: Tool): "silent" | "refused" | "usable" {
   const { inputSchema, validate, parseInput } = tool;
   if (typeof inputSchema !== "object" || Object.keys(inputSchema).length === 0) return "silent";

@@ -1,4 +1,3 @@
-/** Generates many conversations concurrently, and writes them in order. */
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 import { COUNT, PORTION, checkNumber } from "../../core/base/number-bounds.ts";
 import { ToolError } from "../../core/error.ts";
@@ -23,9 +22,7 @@ import type { Trajectory } from "./trajectory.ts";
 
 /** Options for generating conversations. */
 export interface GenerateOptions {
-  /**
-   * An open runtime without a store. Conversations call every tool that is offered, so set its `answers` such that no unwanted real effects happen.
-   */
+  /** An open runtime without a store. Conversations call every offered tool, so set its `answers` such that no unwanted real effects happen. */
   readonly runtime: Runtime;
   readonly plan: ConversationPlan;
   /** The path of a file, which is continued if the same plan created it; or an object with `write`, which receives the lines. */
@@ -333,10 +330,7 @@ class Generation {
     return { ...made, checks: { ...made.checks, duplicates: 1 } };
   }
 
-  /**
-   * Maximum number of redraws. 0 for a model, unless `onProblems` is "remake": it would cost more, and draws do not change what a model writes; and 0
-   * for recordings without faults.
-   */
+  /** Maximum number of redraws: 0 for recordings without faults, and for a model without "remake", which costs more and does not depend on draws. */
   get #redraws(): number {
     const { plan } = this.#options;
     const isFixed = plan.kind === "recorded" ? plan.faults === undefined : plan.kind === "played" && plan.onProblems !== "remake";

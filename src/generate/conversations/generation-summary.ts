@@ -1,4 +1,3 @@
-/** The summary of a generation. */
 import type { ErrorInfo } from "../../core/error.ts";
 import type { Fidelity } from "../../core/fidelity.ts";
 import type { Origin } from "../../core/result.ts";
@@ -44,10 +43,7 @@ export interface GenerationSummary {
   readonly notes: readonly string[];
   /** Duration of the run, in milliseconds. */
   readonly durationMs: number;
-  /**
-   * Set if the run stopped before all were written: `cancelled` if the signal aborted, else the error of the failed conversations. Another run
-   * continues the file.
-   */
+  /** Set if the run stopped early: `cancelled` if the signal aborted, else the error of the failed conversations. Another run continues. */
   readonly stopped?: ErrorInfo;
 }
 
@@ -77,7 +73,6 @@ export interface GenerationProgress {
   readonly failed: number;
 }
 
-/** Counts the conversations that are written. */
 export class GenerationCounts {
   readonly #statuses = new Tally();
   readonly #errors = new Tally();

@@ -1,4 +1,3 @@
-/** Lets a model write the texts, and checks them against the values of the plan and the results. */
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";

@@ -1,10 +1,10 @@
-/** Limits a model to one call per message, even if its provider has no such setting. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { Model, ModelEvent } from "../../core/model.ts";
 
 /**
- * Drops every call of a message but the first. The model is asked again with the result of that one, so that each call is made with the results
- * before it in the conversation; a call placed after results that the model had not seen would teach to ignore results.
+ * Limits a model to one call per message, even if its provider has no such setting, by dropping every call but the first. The model is asked again
+ * with the result of that one, so that each call is made with the results before it in the conversation; a call placed after results that the model
+ * had not seen would teach to ignore results.
  */
 export function oneCallModel(model: Model): Model {
   const { name, format, serverUrl } = model;

@@ -1,4 +1,3 @@
-/** Writes texts without a model: from the descriptions of tools, the values of calls and the fields of results. */
 import type { ConversationWriter } from "./conversation-writer.ts";
 import { answerWords } from "./words/answer-words.ts";
 import { requestWords } from "./words/request-words.ts";

@@ -1,4 +1,3 @@
-/** Computes a fingerprint that distinguishes the conversations of one plan from those of another. */
 import { hash } from "node:crypto";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { copyJson } from "../../core/base/json.ts";
@@ -28,7 +27,7 @@ const VERSION = 8;
 const LENGTH = 16;
 const MAX_DEPTH = 1_000;
 
-/** Returns the fingerprint, which does not depend on the number of conversations. */
+/** Returns a fingerprint that distinguishes the conversations of one plan from those of another, and does not depend on their number. */
 export function planFingerprint({ plan, tools, recorded, ...rest }: PlanFingerprintParts): string {
   const content = { version: VERSION, ...rest, ...omitUndefined({ recorded }), tools: tools.map(toolParts), plan: planParts(plan) };
   const text = canonicalJson(copyJson(content, { maxDepth: MAX_DEPTH, maxNodes: Infinity, maxChars: Infinity }).value);

@@ -45,14 +45,10 @@ export interface ScriptedPart {
   /** Writes the missing answers of turns; undefined = they stay without. */
   readonly writer: ConversationWriter | undefined;
   readonly random: Random;
-  /** Returns the definition of a tool, for the answers. */
   readonly toolNamed: (name: string) => Tool | undefined;
 }
 
-/**
- * Plays the messages and calls of the template, with its references resolved. An unresolvable reference ends the conversation before its message,
- * with an error.
- */
+/** Plays the messages and calls of the template, resolving references. One without a value ends the conversation before its message. */
 export async function playScripted(part: ScriptedPart, place: ConversationPlace): Promise<ConversationEnd> {
   const { messages } = part.template;
   const references = new TemplateReferences(messages);

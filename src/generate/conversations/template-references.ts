@@ -26,11 +26,7 @@ export class TemplateReferences {
     return resolveReferences(input as JsonValue, this.#reader, (reference) => this.#valueOf(reference)); // a template is JSON
   }
 
-  /**
-   * Returns a text with its references resolved; a possible amount of money, such as `$5`, is kept.
-   *
-   * @throws ToolError `invalid_input` for a reference without a value
-   */
+  /** Resolves references in a text; a possible amount, such as `$5`, is kept. @throws ToolError `invalid_input` for a reference without a value */
   fill(text: string): string {
     if (!text.includes("$")) return text;
     let filled = "";
@@ -66,7 +62,7 @@ export function callIds(messages: readonly TemplateMessage[]): readonly (readonl
   );
 }
 
-/** Whether a reference in a text may be an amount of money: `$5` can also mean the whole output of a call, but not in a text. */
+/** Whether a reference may be an amount of money: in a text, `$5` is the amount, not the whole output of a call. */
 function mayBeMoney({ id, steps }: Reference): boolean {
   return steps.length === 0 && /^\d+$/u.test(id);
 }

@@ -10,7 +10,7 @@ import { inputKey, schemaFields, type OutputField } from "./value-keys.ts";
 export interface FlowInput {
   readonly name: string;
   readonly isId: boolean;
-  /** The key of `value-keys.ts`; `""` if no output can have the same. */
+  /** The key (see `value-keys.ts`) by which outputs match it; `""` if none can. */
   readonly key: string;
   /** Top-level output fields of other tools, from the dataflow graph: tool id and field. */
   readonly edges: readonly { readonly tool: string; readonly name: string }[];

@@ -1,4 +1,3 @@
-/** The subject of a tool, as a noun for texts. */
 import { memo } from "../../core/base/memo.ts";
 import { toolIntent, type ToolIntent } from "../../engine/example/tool-intent.ts";
 import { nameWords, singular } from "../../schema/example/name-words.ts";

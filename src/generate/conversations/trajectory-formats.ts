@@ -1,4 +1,3 @@
-/** The forms of a trajectory in its line: Haft's own fields, a provider's request, or what a trainer reads. */
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 import { quoted } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";

@@ -17,10 +17,7 @@ export function testFileOf(path: string): string {
   return join(dir, `${name}.test${ext}`);
 }
 
-/**
- * Returns the part of a conversation. It is the same for all conversations of one template, or of the same tools called in the same order, to avoid
- * leaks between the parts.
- */
+/** Returns the part, which is the same for all conversations of one template, or of the same tools in the same order, to avoid leaks. */
 export function partOf({ messages, madeOf }: Trajectory, { seed, split }: { readonly seed: string; readonly split: number }): Part {
   const called = messages.flatMap((message) => (message.role === "call" ? [message.call.name] : []));
   const group = madeOf === undefined ? ["called", ...called] : ["template", madeOf.messages];

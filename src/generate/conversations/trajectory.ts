@@ -141,7 +141,6 @@ export function trajectoryResult(result: ToolResult): TrajectoryResult {
   };
 }
 
-/** Returns the number of messages with several calls. */
 export function parallelMessages({ messages }: Pick<Trajectory, "messages">): number {
   return groupRounds(messages).filter((round) => round.by === "assistant" && round.calls.length > 1).length;
 }

@@ -1,10 +1,9 @@
-/** A virtual clock for simulated work, whose waits take no real time. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { Model, ModelEvent } from "../../core/model.ts";
 import type { Clock } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 
-/** The real clock, except while work is fast-forwarded. */
+/** The real clock, except while simulated work is fast-forwarded, whose waits take no real time. */
 export interface VirtualClock extends Clock {
   /**
    * Runs the work, during which the next timer fires as soon as nothing else is left to do: backoff, simulated latencies and timeouts pass at once,

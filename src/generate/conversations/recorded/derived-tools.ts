@@ -70,7 +70,6 @@ function isNoTool({ attempts, error }: ToolResult): boolean {
   return attempts === 0 && error !== undefined && NO_TOOL.has(error.code);
 }
 
-/** Collects calls, and describes the tools that were called. */
 export class DerivedTools {
   readonly #inputs = new Map<string, SeenValues>();
   #tools: ReadonlyMap<string, ModelTool> | undefined;

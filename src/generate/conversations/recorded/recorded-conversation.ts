@@ -13,11 +13,7 @@ import type { RecordedSource } from "./recorded-plan.ts";
 /** How a recorded conversation ends, or why it is not usable. */
 export type RecordedEnd = "answered" | "unanswered" | "cut off" | "without a user";
 
-/**
- * Returns the messages of a recorded session, with calls under the qualified names of their tools.
- *
- * @throws ToolError the errors of reading, such as `corrupt_record` with the position
- */
+/** Returns the messages of a session, with qualified names in calls. @throws ToolError `corrupt_record` with the position, as reading does */
 export async function recordedMessages({ events }: RecordedSource): Promise<readonly ModelMessage[]> {
   const read: SessionEvent[] = [];
   for await (const event of events()) if (CONVERSATION_EVENTS.has(event.type)) read.push(event);

@@ -37,7 +37,7 @@ export class RecordedMaker {
     this.#faults = plan.faults === undefined ? undefined : new FaultPlayer(plan, { names: set.tools.names, registry });
   }
 
-  /** @throws ToolError as `RecordedSet.read`; by rejecting */
+  /** @throws ToolError as `RecordedSet.read`, as a rejection */
   static async read(plan: RecordedPlan, { seed, signal, registry }: RecordedMakerOptions): Promise<RecordedMaker> {
     return new RecordedMaker(plan, await RecordedSet.read(plan, { seed, signal }), registry);
   }

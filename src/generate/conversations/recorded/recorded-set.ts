@@ -62,11 +62,7 @@ export class RecordedSet {
     return this.#kept.length;
   }
 
-  /**
-   * Returns the conversation of an index, redacted.
-   *
-   * @throws ToolError `conflict` if the recording has changed since it was first read, as a rejection
-   */
+  /** Returns the conversation of an index, redacted. @throws ToolError `conflict` if the recording has changed meanwhile, as a rejection */
   async messages(index: number): Promise<readonly ModelMessage[]> {
     const kept = this.#kept[index];
     if (kept === undefined) return [];

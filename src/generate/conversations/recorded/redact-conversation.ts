@@ -34,10 +34,7 @@ export interface RedactedConversation {
   readonly left: readonly Sensitive[];
 }
 
-/**
- * Replaces values, and removes calls' reasoning and native blocks, which belong to their provider. Changes nothing if `redact` is undefined or
- * `none`.
- */
+/** Replaces values, and drops calls' reasoning and native blocks, which belong to their provider; nothing if `redact` is undefined or `none`. */
 export function redactConversation(
   messages: readonly ModelMessage[],
   { redact, random }: { readonly redact: Redaction | undefined; readonly random: Random },
@@ -238,7 +235,7 @@ class Redactor {
     };
   }
 
-  /** Replaces secrets and addresses in a tool's name, but not names and ids, which identify the tool. */
+  /** Replaces secrets, e-mail addresses and telephone numbers in a tool's name, but not names and ids: the tool is known by its name. */
   #toolName(name: string): string {
     const pieces = this.#formed(name);
     return pieces.map(({ text, isDone }) => (isDone ? text.replaceAll(/[^\w.-]+/gu, "_") : text)).join("");

@@ -1,4 +1,3 @@
-/** The kinds of values that are replaced in recorded conversations, and their replacements. */
 import { getOrAdd } from "../../../core/base/get-or-add.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Random } from "../../../core/ports.ts";

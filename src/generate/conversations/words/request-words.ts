@@ -1,4 +1,3 @@
-/** Writes the user's request for the calls of a turn. */
 import type { Random } from "../../../core/ports.ts";
 import { capital } from "../../../core/base/wording.ts";
 import { toolSubject } from "../tool-subject.ts";

@@ -130,7 +130,7 @@ export function givenSlot(name: string, value: JsonValue, context: SlotContext):
   return { name, noun, inPlace, bare, kind: "with", added: `the ${noun} ${bare}` };
 }
 
-/** Returns the wording for a text. Two-letter codes are not written like places, and only some unit systems have names. */
+/** Returns the wording for a text. Lowercase codes of two or three letters are not written like places, and only some unit systems have names. */
 function textWording(found: Wording | undefined, value: string): Wording | undefined {
   if (found?.kind === "in" && CODE.test(value)) return undefined;
   return found?.words === "in _ units" && !/^(?:metric|imperial|standard|us|si)$/iu.test(value) ? undefined : found;
@@ -171,7 +171,7 @@ const SIDES: readonly (readonly [RegExp, "from" | "to"])[] = [
   [/^(?:to|target|destination|dest|recipient|receiver)_/u, "to"],
 ];
 
-/** Returns whether an id is where something comes from or goes to. */
+/** Returns whether an id is where something comes from or goes to; undefined if neither. */
 function sideOf(name: string): "from" | "to" | undefined {
   return SIDES.find(([pattern]) => pattern.test(plainName(name)))?.[1];
 }
@@ -227,11 +227,7 @@ function spoken(value: JsonValue, spokenDays: boolean, plain: string): string {
   return isProse(value) ? quoted(value) : valueWords(choiceWords(value));
 }
 
-/**
- * Replaces nouns of the purpose by their slots; returns the other slots, in order, to be added.
- *
- * @param labels the labels of all inputs, with or without a value
- */
+/** Replaces nouns of the purpose by slots; returns the other slots, in order, to be added. @param labels of all inputs, with or without a value */
 export function fillPurpose(
   rest: string,
   slots: readonly Slot[],

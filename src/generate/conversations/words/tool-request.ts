@@ -80,7 +80,7 @@ const BEGIN = "\uE000";
 const END = "\uE001";
 const PLACE = /\uE000(\d+)\uE001"?/gu;
 
-/** Returns whether a slot can replace its noun, and whether its words are quoted, after which nothing more is filled in. */
+/** Returns `""` if a slot has no words for its noun, `"` if they are quoted, after which nothing more is filled in, else `_`. */
 function marking({ inPlace }: Slot): string {
   return inPlace === undefined ? "" : inPlace.includes('"') ? '"' : "_";
 }

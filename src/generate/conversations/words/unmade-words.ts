@@ -1,4 +1,3 @@
-/** Writes sentences about calls that were not made. */
 import type { Random } from "../../../core/ports.ts";
 import type { Tool } from "../../../core/tool.ts";
 import { purposeOf, purposeText } from "./purpose-words.ts";

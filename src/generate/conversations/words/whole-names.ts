@@ -1,4 +1,3 @@
-/** Merges fields that are written together: the parts of a name, an amount and its currency. */
 import type { JsonObject, JsonValue } from "../../../core/base/json.ts";
 import { plainName } from "../../../schema/example/name-words.ts";
 
