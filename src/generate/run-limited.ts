@@ -11,7 +11,7 @@ export interface RunLimitedOptions {
 /**
  * Runs `work` for every item, started in order. When the signal aborts, no more items are started, and running ones are not waited for.
  *
- * @throws ToolError `cancelled` if the signal aborts; any error of `work`, which stops the rest; as a rejection
+ * @throws ToolError `cancelled` if the signal aborts; any error of `work`, which stops the rest, as a rejection
  */
 export async function runLimited<Item>(
   items: readonly Item[],

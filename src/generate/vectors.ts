@@ -22,7 +22,7 @@ export interface EmbedOptions {
  * Returns the vectors of all texts, each scaled to length 1.
  *
  * @throws ToolError `invalid_output` if vectors are missing, differ in length, or contain something else than numbers; `cancelled`; and any error of
- * `embed`; as a rejection
+ * `embed`, as a rejection
  */
 export async function embedAll(texts: readonly string[], options: EmbedOptions): Promise<readonly Float32Array[]> {
   const { embed, batchSize = 64, concurrency = 4, signal, onProgress } = options;

@@ -78,7 +78,7 @@ export class ConversationMaker {
     this.#prepared = prepared;
   }
 
-  /** @throws ToolError `invalid_argument` if there are no tools to draw from or rules are invalid; as `RecordedSet.read`; as a rejection */
+  /** @throws ToolError `invalid_argument` if there are no tools to draw from or rules are invalid; as `RecordedSet.read`, as a rejection */
   static async prepare(options: ConversationMakerOptions): Promise<ConversationMaker> {
     const { runtime, plan, seed, signal, maxTools } = options;
     const { registry } = runtime;

@@ -110,7 +110,7 @@ const MAX_REPEATED = 2;
  * summary.
  *
  * @throws ToolError `invalid_argument` for invalid options, and for a file with other content; `conflict` if another writer changes the file
- * meanwhile, or while the runtime generates others with the same seed; `store_failed` if the file cannot be written; as a rejection
+ * meanwhile, or while the runtime generates others with the same seed; `store_failed` if the file cannot be written, as a rejection
  */
 export async function generateConversations(options: GenerateOptions): Promise<GenerationSummary> {
   if (typeof options?.runtime?.session !== "function")
@@ -330,7 +330,7 @@ class Generation {
     return { ...made, checks: { ...made.checks, duplicates: 1 } };
   }
 
-  /** Maximum number of redraws: 0 for recordings without faults, and for a model without "remake", which costs more and does not depend on draws. */
+  /** Maximum number of redraws: 0 if draws change nothing (recordings without faults), or if a model would be asked again without "remake". */
   get #redraws(): number {
     const { plan } = this.#options;
     const isFixed = plan.kind === "recorded" ? plan.faults === undefined : plan.kind === "played" && plan.onProblems !== "remake";

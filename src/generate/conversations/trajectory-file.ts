@@ -44,7 +44,7 @@ export class TrajectoryFile implements LineSink {
   /**
    * Opens a file for appending, and checks its beginning and its end.
    *
-   * @throws ToolError `invalid_argument` for a path that cannot be written, and for a file with other content; as a rejection
+   * @throws ToolError `invalid_argument` for a path that cannot be written, and for a file with other content, as a rejection
    */
   static async open(path: string, options: TrajectoryFileOptions): Promise<TrajectoryFile> {
     const file = await openToAppend(path);

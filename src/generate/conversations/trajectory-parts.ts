@@ -43,7 +43,7 @@ export class TrajectoryParts {
   /**
    * Opens the files for appending. The incomplete last line of a process that was killed is removed.
    *
-   * @throws ToolError `invalid_argument` for a path that cannot be written, and for files with other content; as a rejection
+   * @throws ToolError `invalid_argument` for a path that cannot be written, and for files with other content, as a rejection
    */
   static async open(path: string, { isSplit, onLine, ...options }: TrajectoryPartsOptions): Promise<TrajectoryParts> {
     const files: TrajectoryFile[] = [];

@@ -37,7 +37,7 @@ export class TextInput {
     this.#keptFrom = 0;
   }
 
-  /** Unreads the last text, which must be after the mark, to be read again. */
+  /** Unreads the last text, read since the mark, to be read again. */
   unread(text: string): void {
     if (text.length <= this.#at) {
       this.#at -= text.length;

@@ -42,7 +42,7 @@ export class RecordedMaker {
     return new RecordedMaker(plan, await RecordedSet.read(plan, { seed, signal }), registry);
   }
 
-  /** @throws ToolError if the recording has changed, a call fails every time, or the writer fails; as a rejection */
+  /** @throws ToolError if the recording has changed, a call fails every time, or the writer fails, as a rejection */
   async make(index: number, { draws, signal }: { readonly draws: string; readonly signal: AbortSignal }): Promise<MadeOfRecording> {
     const recorded = await this.set.messages(index);
     const played = (await this.#faults?.play(draws, recorded, { signal })) ?? recorded;

@@ -44,7 +44,7 @@ export class RecordedSet {
    * Reads every recording.
    *
    * @throws ToolError `corrupt_record` for a damaged one, with the position; `invalid_argument` for one with secrets if `redact` does not say what to
-   * do with them, and if there is no complete conversation; as a rejection
+   * do with them, and if there is no complete conversation, as a rejection
    */
   static async read(
     plan: RecordedPlan,
