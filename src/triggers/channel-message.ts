@@ -4,14 +4,14 @@ import type { JsonObject } from "../core/base/json.ts";
 export interface ChannelMessage {
   readonly id: string;
   readonly channel: string;
-  /** The name of its sender, as readers see it. */
+  /** The name of the sender, as readers see it. */
   readonly sender: string;
-  /** The sender itself: the id of an agent's session, or the name that a program gave. */
+  /** Identifies the sender: the id of an agent's session, or the name that a program gave. */
   readonly senderId: string;
   readonly content: string;
   readonly metadata: JsonObject;
   /** Wall-clock milliseconds since the epoch. */
   readonly at: number;
-  /** The span in which it was sent, where that is traced, as the header `traceparent` has it. */
+  /** The span in which the message was sent, if it is traced, in the format of the `traceparent` header. */
   readonly traceparent?: string;
 }

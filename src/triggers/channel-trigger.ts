@@ -1,4 +1,4 @@
-/** The trigger `channel`: wakes an agent when something is said on a channel. */
+/** The trigger `channel`: wakes an agent when another sender writes to a channel. */
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import { spanOf } from "../core/traceparent.ts";
@@ -11,16 +11,16 @@ import type { Trigger, TriggerContext } from "./trigger.ts";
 
 /** Settings of a trigger of the type `channel`. */
 export interface ChannelTriggerSettings {
-  /** The name of the channel: one of the agent's own, else a shared one. */
+  /** The name of the channel: one of the agent's own, or else a shared one. */
   readonly channel: string;
-  /** The message that wakes the agent; placeholders in it are replaced by parts of the message. @default "[{channel}] {sender}: {content}" */
+  /** The message that wakes the agent; its placeholders are replaced by parts of the channel's message. @default "[{channel}] {sender}: {content}" */
   readonly prompt?: string;
-  /** Only messages of this sender wake the agent; those of others are left to others. */
+  /** Only messages of this sender wake the agent; messages of other senders are left to other readers. */
   readonly filterSender?: string;
 }
 
 const DEFAULT_PROMPT = "[{channel}] {sender}: {content}";
-/** So many of its messages may wait in the inbox; the rest wait in the channel, and their senders where that is full. */
+/** Maximum number of the trigger's messages in the inbox. The rest wait in the channel, and senders wait if the channel is full. */
 const MAX_WAITING = 100;
 const LOOK_AGAIN_MS = 1_000;
 
@@ -73,7 +73,7 @@ async function run(context: TriggerContext<ChannelTriggerSettings>, reader: Mess
   const { settings, signal } = context;
   while (!signal.aborted) {
     if (context.waiting >= MAX_WAITING) {
-      context.wake(); // a run that was refused or cancelled has left them, and no other message of it would come
+      context.wake(); // a run that was refused or cancelled has left the messages in the inbox, and no later message would wake the agent
       if (!(await context.sleep(LOOK_AGAIN_MS, { background: true }))) return;
       continue;
     }

@@ -1,4 +1,4 @@
-/** A channel: messages of agents and programs to one another, in memory, or kept in a store. */
+/** A channel for messages between agents and programs, in memory or kept in a store. */
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { plural, quoted } from "../core/base/wording.ts";
@@ -14,29 +14,29 @@ import { keptSubscription, readOn } from "./kept-subscription.ts";
 import { isFor, type MessageReader, type ReadMessage, type ReaderOptions } from "./message-reader.ts";
 import { Subscription, cancelled } from "./subscription.ts";
 
-/** `queue`: each message goes to one receiver; `broadcast`: to each subscriber but its sender. */
+/** `queue`: each message goes to one receiver; `broadcast`: to each subscriber except its sender. */
 export type ChannelKind = "queue" | "broadcast";
 
-/** How a channel is made. */
+/** Options of a channel. */
 export interface ChannelOptions {
   /** @default "queue" */
   readonly kind?: ChannelKind;
-  /** Its purpose, as list_channels tells it. */
+  /** Its purpose, as `list_channels` shows it. */
   readonly description?: string;
-  /** How many messages may wait: in a queue in all, in a broadcast for each subscriber. Integer ≥ 1. @default 1_000 */
+  /** Maximum number of waiting messages: in total for a queue, for each subscriber of a broadcast. Integer ≥ 1. @default 1_000 */
   readonly capacity?: number;
-  /** A full channel lets its senders wait for room, or refuses them with `resource_busy`. @default "wait" */
+  /** Whether senders to a full channel wait for room, or are refused with `resource_busy`. @default "wait" */
   readonly whenFull?: "wait" | "refuse";
 }
 
-/** A message as it is sent. */
+/** Options of a message to send. */
 export interface SendMessageOptions {
   /** The name of the sender, as readers see it. */
   readonly sender: string;
-  /** The sender itself, which does not get the message: the `subscriber` of its subscription. @default `sender` */
+  /** Identifies the sender, which does not receive the message: the `subscriber` of its subscription. @default `sender` */
   readonly senderId?: string;
   readonly metadata?: JsonObject;
-  /** The span in which it is sent, as the header of this name has it: the run of an agent that it wakes is linked to that. */
+  /** The span in which the message is sent, in the format of the `traceparent` header. The run of an agent that the message wakes is linked to it. */
   readonly traceparent?: string | undefined;
   /** Ends the wait for room. */
   readonly signal?: AbortSignal;
@@ -46,11 +46,11 @@ export interface SendMessageOptions {
 
 /** Options of a subscription. */
 export interface SubscribeOptions {
-  /** Which messages it takes; the others are left to other subscriptions. @default all */
+  /** Whether the subscription takes a message; the others are left to other subscriptions. @default all */
   readonly accepts?: (message: ChannelMessage) => boolean;
 }
 
-/** Messages of one channel that may wait. */
+/** Default of `ChannelOptions.capacity`. */
 export const DEFAULT_CAPACITY = 1_000;
 
 const SEND_OPTIONS: OptionNames<SendMessageOptions> = {
@@ -63,13 +63,13 @@ const SEND_OPTIONS: OptionNames<SendMessageOptions> = {
 };
 /** Of an observer, which gets what anybody sends. */
 const NO_SENDER = "";
-/** So many of the latest messages are kept to be looked at. */
+/** Number of latest messages kept for `history` and `latest`. */
 const HISTORY = 200;
 
 interface Reader {
   readonly subscription: Subscription;
   readonly takes: (message: ChannelMessage) => boolean;
-  /** Its own messages, of a broadcast. */
+  /** The messages that wait for this reader, if the channel is a broadcast. */
   readonly backlog: ChannelMessage[];
 }
 
@@ -79,7 +79,7 @@ interface Sender {
   readonly reject: (error: ToolError) => void;
 }
 
-/** Messages to one receiver or to all, in the order they were sent. Made by `Channels.open`. */
+/** A channel that delivers each message to one receiver or to all, in the order they were sent. Made by `Channels.open`. */
 export class Channel {
   readonly name: string;
   readonly kind: ChannelKind;
@@ -91,7 +91,7 @@ export class Channel {
   readonly #observers = new Set<(message: ChannelMessage) => void>();
   readonly #queue: ChannelMessage[] = [];
   readonly #history: ChannelMessage[] = [];
-  /** Senders that wait for room, the first of them first. */
+  /** Senders that wait for room, in order of arrival. */
   readonly #senders: Sender[] = [];
   readonly #kept: KeptMessages | undefined;
   #keptReaders = 0;
@@ -107,22 +107,28 @@ export class Channel {
     this.#kept = kept;
   }
 
-  /** The latest messages, at most 200, the oldest first: of a channel that is kept in a store, those of all processes. @throws ToolError `store_failed` by rejecting */
+  /**
+   * The latest messages, at most 200, oldest first. If the channel is kept in a store, the messages of all processes. @throws ToolError
+   * `store_failed`, as a rejection
+   */
   async latest(): Promise<readonly ChannelMessage[]> {
     return this.#kept === undefined ? this.history : this.#kept.latest();
   }
 
-  /** As `waiting`; of a queue that is kept in a store, all that wait there. @throws ToolError `store_failed` by rejecting */
+  /**
+   * As `waiting`, but for a queue that is kept in a store, the number of messages that wait in the store. @throws ToolError `store_failed`, as a
+   * rejection
+   */
   async countWaiting(): Promise<number> {
     return this.#kept === undefined || this.kind === "broadcast" ? this.waiting : this.#kept.waiting();
   }
 
-  /** The latest messages that were sent in this program, at most 200, the oldest first. */
+  /** The latest messages that were sent in this program, at most 200, oldest first. */
   get history(): readonly ChannelMessage[] {
     return [...this.#history];
   }
 
-  /** How many messages wait in this program to be received: of a broadcast, by the subscriber that has most to read. */
+  /** Number of messages in this program that wait to be received; for a broadcast, those of the subscriber with the most unread messages. */
   get waiting(): number {
     if (this.kind === "queue") return this.#queue.length;
     let most = 0;
@@ -130,17 +136,17 @@ export class Channel {
     return most;
   }
 
-  /** How many subscriptions there are in this program. */
+  /** Number of subscriptions in this program. */
   get subscribers(): number {
     return this.#readers.size + this.#keptReaders;
   }
 
   /**
-   * Sends a message. Resolves to it when the channel has it: when it is durable, where the channel is kept in a store. While the channel is full it
-   * waits for room, or is refused.
+   * Sends a message. Resolves to it once the channel has it; if the channel is kept in a store, once the message is durable. If the channel is full,
+   * waits for room or rejects, as `whenFull` says.
    *
-   * @throws ToolError `invalid_argument`; `resource_busy` for a full channel that refuses; `cancelled` when the signal aborts, or the channel is
-   * removed from memory, before there is room: then nothing was sent; `store_failed`. By rejecting
+   * @throws ToolError `invalid_argument`; `resource_busy` if the channel is full and refuses; `cancelled` if the signal aborts, or the channel is
+   * removed from memory, before there is room, and then nothing was sent; `store_failed`. All as a rejection
    */
   async send(content: string, options: SendMessageOptions): Promise<ChannelMessage> {
     const message = this.#newMessage(content, options);
@@ -158,9 +164,9 @@ export class Channel {
   }
 
   /**
-   * Begins to read. In a broadcast, messages from now on; of a queue, what waits.
+   * Begins to read: the messages sent from now on if the channel is a broadcast, the waiting messages if it is a queue.
    *
-   * @param subscriber the reader itself, which never gets what it has sent: see `senderId`
+   * @param subscriber identifies the reader, which never receives its own messages: see `senderId`
    */
   subscribe(subscriber: string, options: SubscribeOptions = {}): Subscription {
     checkKnownKeys(options, { accepts: "function" }, "subscribe()");
@@ -180,7 +186,10 @@ export class Channel {
     return subscription;
   }
 
-  /** Calls the listener with each message as it is sent. Throwing is logged and changes nothing. The returned function ends that. */
+  /**
+   * Calls the listener with each message as it is sent. An error that it throws is logged and otherwise ignored. The returned function ends the
+   * observation.
+   */
   observe(listener: (message: ChannelMessage) => void): () => void {
     checkArgument(typeof listener === "function", "observe()", "a function", listener);
     const own = (message: ChannelMessage): void => listener(message);
@@ -198,12 +207,15 @@ export class Channel {
     };
   }
 
-  /** The number of the latest message of a broadcast that is kept; undefined for other channels. @throws ToolError `store_failed` by rejecting @internal */
+  /**
+   * The number of the latest message of a broadcast that is kept in a store; undefined for other channels. @throws ToolError `store_failed`, as a
+   * rejection @internal
+   */
   async lastNumber(): Promise<number | undefined> {
     return this.kind === "broadcast" ? this.#kept?.last() : undefined;
   }
 
-  /** Begins to read as `subscribe`, for one that says when it has received a message. @internal */
+  /** Begins to read as `subscribe` does, for a reader that confirms each message it has received. @internal */
   reader(options: ReaderOptions): MessageReader {
     if (this.#kept === undefined) return this.#memoryReader(options);
     this.#keptReaders += 1;
@@ -220,7 +232,7 @@ export class Channel {
     const subscription = this.subscribe(options.reader, { accepts: (message) => isFor(options, message) });
     return {
       async next(signal) {
-        const message = await subscription.receive({ signal }).catch(() => undefined); // it was stopped
+        const message = await subscription.receive({ signal }).catch(() => undefined); // the wait was aborted, or the subscription closed
         if (message === undefined) return undefined;
         return { message, tick: undefined, done: async () => {}, giveBack: async () => subscription.giveBack(message) };
       },
@@ -292,22 +304,22 @@ export class Channel {
     this.#senders.push(sender);
     const stop = (): void => {
       const at = this.#senders.indexOf(sender);
-      if (at < 0 || signal === undefined) return; // it was sent already
+      if (at < 0 || signal === undefined) return; // the message was sent already
       this.#senders.splice(at, 1);
       reject(cancelled(signal));
-      this.#admit(); // those behind it may go to others
+      this.#admit(); // the senders after it may have readers with room
     };
     signal?.addEventListener("abort", stop, { once: true });
     await promise.finally(() => signal?.removeEventListener("abort", stop));
   }
 
-  /** Nothing makes room any more: the channel was removed. @internal */
+  /** Rejects the waiting senders, because the channel was removed and no room will be made. @internal */
   rejectSenders(): void {
     const message = `The channel ${JSON.stringify(this.name)} was removed while the message waited for room.`;
     for (const { reject } of this.#senders.splice(0)) reject(new ToolError("cancelled", message, { outcome: "not_started" }));
   }
 
-  /** Admits waiting senders in order: none overtakes. */
+  /** Admits waiting senders strictly in order. */
   #admit(): void {
     for (let first = this.#senders[0]; first !== undefined && this.#hasRoomFor(first.message); first = this.#senders[0]) {
       this.#senders.shift();
@@ -330,7 +342,7 @@ export class Channel {
     return message;
   }
 
-  /** It is older than all that wait, and may take their room for a while. */
+  /** Puts a message back at the front, because it is older than all waiting messages. May exceed the capacity for a while. */
   #giveBack(reader: Reader, message: ChannelMessage): void {
     if (this.kind === "queue") this.#queue.unshift(message);
     else if (this.#readers.has(reader)) reader.backlog.unshift(message);
@@ -362,7 +374,7 @@ export class Channel {
     try {
       this.#ports.log.warn(`${who} of the channel ${JSON.stringify(this.name)} threw: ${describeThrown(thrown)}`);
     } catch {
-      // There is nowhere left to say it.
+      // the log itself threw: there is nowhere left to report to
     }
   }
 

@@ -1,4 +1,4 @@
-/** The channels of a program: those that all agents share, and those that belong to one agent. */
+/** The channels of a program: shared by all agents, or private to one agent. */
 import { ToolError } from "../core/error.ts";
 import { checkText } from "../core/check-argument.ts";
 import { plural, quoted } from "../core/base/wording.ts";
@@ -15,15 +15,15 @@ export interface ChannelsOptions {
   /** Clock, ids and log, for tests. @default the system's */
   readonly ports?: Partial<Ports>;
   /**
-   * Keeps the messages of shared channels until their readers have them, for all processes of the store: give it the store of the runtime. A store
-   * without `channels` keeps none. @default they live in memory
+   * Keeps the messages of shared channels until their readers have received them, for all processes of the store. Pass the runtime's store. A store
+   * without `channels` keeps none. @default messages are kept in memory
    */
   readonly store?: Pick<Store, "follow" | "channels">;
 }
 
-/** Where a channel is kept. */
+/** Which agent a channel belongs to. */
 export interface ChannelOwner {
-  /** The session of the agent that it is for: other agents neither see nor reach it. @default all agents share it */
+  /** The session of the agent that the channel is private to; other agents can neither see nor reach it. @default all agents share it */
   readonly sessionId?: string;
 }
 
@@ -36,15 +36,15 @@ const OPEN_OPTIONS: OptionNames<ChannelOptions & ChannelOwner> = {
 };
 const MAX_NAME_LENGTH = 128;
 
-/** Makes a set of channels; agents and tools that are to talk with one another share it. */
+/** Makes a set of channels. Share it between the agents and tools that are to exchange messages. */
 export function createChannels(options: ChannelsOptions = {}): Channels {
   checkKnownKeys(options, { ports: "object", store: true }, "createChannels()");
   return new Channels({ ...systemPorts, ...options.ports }, options.store);
 }
 
 /**
- * Channels by name, made by `createChannels`. Without a store they live in memory: a message is durable once a trigger has put it into an agent's
- * inbox. Those that belong to one agent always do.
+ * Channels by name, made by `createChannels`. Without a store they are in memory: a message becomes durable once a trigger has put it into an agent's
+ * inbox. Channels that are private to one agent are always in memory.
  */
 export class Channels {
   readonly #ports: Ports;
@@ -59,9 +59,9 @@ export class Channels {
   }
 
   /**
-   * The channel of this name, made where there is none.
+   * Returns the channel of this name, and makes it if there is none.
    *
-   * @throws ToolError `invalid_argument`; `conflict` when there is one that is made otherwise
+   * @throws ToolError `invalid_argument`; `conflict` if the channel exists with other options
    */
   open(name: string, options: ChannelOptions & ChannelOwner = {}): Channel {
     checkKnownKeys(options, OPEN_OPTIONS, "open()");
@@ -81,14 +81,14 @@ export class Channels {
     return channel;
   }
 
-  /** The channel that an agent means by a name: its own, else the shared one; undefined where there is none. */
+  /** The channel that a name means to an agent: its own, or else the shared one; undefined if there is none. */
   find(name: string, sessionId?: string): Channel | undefined {
     checkText(name, "find() of channels", "the name of a channel");
     if (sessionId !== undefined) checkText(sessionId, "find(name, sessionId) of channels", "the id of a session");
     return (sessionId === undefined ? undefined : this.#private.get(sessionId)?.get(name)) ?? this.#shared.get(name);
   }
 
-  /** As `find`. @throws ToolError `not_found` that lists the channels there are */
+  /** As `find`. @throws ToolError `not_found`, with the names of existing channels */
   get(name: string, sessionId?: string): Channel {
     const channel = this.find(name, sessionId);
     if (channel !== undefined) return channel;
@@ -98,7 +98,7 @@ export class Channels {
     });
   }
 
-  /** The channels that an agent reaches: its own first, then the shared ones that it has none of the same name of. */
+  /** The channels that an agent can reach: its own, then the shared channels whose names none of its own has. */
   list(sessionId?: string): readonly Channel[] {
     if (sessionId !== undefined) checkText(sessionId, "list() of channels", "the id of a session");
     const own = sessionId === undefined ? undefined : this.#private.get(sessionId);
@@ -106,9 +106,9 @@ export class Channels {
   }
 
   /**
-   * Gives an agent a channel that belongs to others, so that it is one of its own as well: a group is the agents that were given its channels.
+   * Adds an existing channel to an agent's own channels. A group is the set of agents that were given its channels.
    *
-   * @throws ToolError `conflict` when it has another of that name
+   * @throws ToolError `conflict` if the agent has another channel of that name
    */
   give(channel: Channel, sessionId: string): void {
     const place = this.#placeOf(sessionId);
@@ -119,8 +119,8 @@ export class Channels {
   }
 
   /**
-   * Forgets a shared channel, and what waits on it in memory: a send that waits for room there rejects with `cancelled`. Messages that a store keeps stay
-   * there, and agents that it was given to keep it. Returns whether there was one.
+   * Forgets a shared channel, and the messages that wait on it in memory; a send that waits for room there rejects with `cancelled`. Messages in a
+   * store stay there, and agents that were given the channel keep it. Returns whether there was one.
    *
    * @throws ToolError `conflict` while it has subscribers in this program
    */
@@ -140,7 +140,7 @@ export class Channels {
     return this.#shared.delete(name);
   }
 
-  /** Forgets the channels that belong to one agent alone. */
+  /** Forgets the channels of one agent. */
   forget(sessionId: string): void {
     this.#private.delete(sessionId);
   }

@@ -1,33 +1,33 @@
-/** The messages of a queue that this process holds in a store: a store knows which process has taken a message, and not which reader there. */
+/** The messages of a stored queue that this process holds. A store records which process has taken a message, but not which of its readers. */
 import type { ChannelStore } from "../core/channel-store.ts";
 
-/** A method of the store that says what became of a message that was taken. */
+/** The store method that settles a message that was taken. */
 export type Settlement = "end" | "giveBack";
 
-/** Shared by all objects of the process that read the same queue. */
+/** The state of one queue, shared by all objects of the process that read it. */
 export interface HeldMessages {
-  /** Numbers of messages that were received, or are for others, while the store failed: they are settled before another one is taken. */
+  /** Numbers of messages whose settlement failed in the store. They are settled before another message is taken. */
   readonly unsettled: Map<number, Settlement>;
-  /** By whom here each message is held: another reader may have taken one whose way back was not confirmed. */
+  /** A token for each held message. A new token means that another reader took the message, after a `giveBack` whose answer was lost. */
   readonly holds: Map<number, object>;
-  /** Requests for the next message that have no answer yet. */
+  /** Requests for the next message that are not answered yet. */
   readonly taking: Set<Promise<unknown>>;
-  /** Set while what is unsettled is being settled. */
+  /** Set while the unsettled messages are being settled. */
   settling: Promise<void> | undefined;
-  /** A timer will settle it as well. */
+  /** Whether a timer will settle the unsettled messages. */
   settlesSoon: boolean;
 }
 
 const QUEUES = new WeakMap<ChannelStore, Map<string, HeldMessages>>();
 
-/** By the name of a queue, what is held of it, for as long as anything is: a program may have a queue for each of its users. */
+/** The records of queues by name. A record exists only while something is held, because a program may have a queue for each of its users. */
 export function heldQueues(store: ChannelStore): Map<string, HeldMessages> {
   const queues = QUEUES.get(store) ?? new Map<string, HeldMessages>();
   QUEUES.set(store, queues);
   return queues;
 }
 
-/** The record of a queue: each time the same object, until `letGo` forgets it. */
+/** Returns the record of a queue: the same object each time, until `letGo` forgets it. */
 export function heldOf(queues: Map<string, HeldMessages>, name: string): HeldMessages {
   const before = queues.get(name);
   if (before !== undefined) return before;
@@ -36,7 +36,7 @@ export function heldOf(queues: Map<string, HeldMessages>, name: string): HeldMes
   return held;
 }
 
-/** Forgets a queue of which nothing is held, taken or settled. */
+/** Forgets a queue of which no message is held, being taken or being settled. */
 export function letGo(queues: Map<string, HeldMessages>, name: string): void {
   const held = queues.get(name);
   if (held === undefined || held.settling !== undefined || held.settlesSoon) return;

@@ -1,4 +1,4 @@
-/** The messages of one channel that are kept in a store: every process of the store reads the same. */
+/** The messages of one channel that are kept in a store, and shared by all processes of the store. */
 import type { ChannelEntry, ChannelStore, TakeEntry } from "../core/channel-store.ts";
 import { ToolError } from "../core/error.ts";
 import { mayServeLater } from "../core/store-refusal.ts";
@@ -12,7 +12,7 @@ import { heldOf, heldQueues, letGo, type HeldMessages, type Settlement } from ".
 import { isFor, type MessageReader, type ReadMessage, type ReaderOptions } from "./message-reader.ts";
 import { cancelled } from "./subscription.ts";
 
-/** A store that keeps messages on channels. */
+/** The part of a store that keeps the messages of channels. */
 export type ChannelKeeper = Pick<Store, "follow"> & { readonly channels: ChannelStore };
 
 export interface KeptMessagesOptions {
@@ -23,26 +23,26 @@ export interface KeptMessagesOptions {
   readonly capacity: number;
 }
 
-/** How often it is looked whether another process has sent something. */
+/** How often to poll for messages of other processes, in milliseconds. */
 const LOOK_MS = 1_000;
-/** The same where the processes tell each other. */
+/** The same if processes notify each other. */
 const LIVE_LOOK_MS = 5_000;
-/** A queue is tried with every so many looks: a process that had taken a message may be gone. */
+/** A waiting reader tries a queue on every Nth poll even without news: the process that had taken a message may be gone. */
 const TRY_AGAIN = 5;
-/** So many messages are kept for those who look at them. */
+/** Number of latest messages kept for `latest`. */
 const HISTORY = 200;
 const PAGE = 100;
-/** How long after a failure it is tried again to settle a message. */
+/** How long after a failure a message is settled again, in milliseconds. */
 const SETTLE_AGAIN_MS = 1_000;
 
 export class KeptMessages {
   readonly #options: KeptMessagesOptions;
   readonly #waiting = new Set<() => void>();
-  /** Subscriptions that do not know yet which messages were sent before them. */
+  /** Look-ups of the position where a new subscription starts. Messages are sent after they end. */
   readonly #starting = new Set<Promise<unknown>>();
-  /** Senders that wait for room: the first of them tries, the others wait for their turn. */
+  /** Senders that wait for room. The first tries to send, the others wait for their turn. */
   readonly #senders: (() => void)[] = [];
-  /** Other objects over the same store share them. */
+  /** Shared with other objects over the same store. */
   readonly #queues: Map<string, HeldMessages>;
   #following: StoreFollower | undefined;
   #cancelLook: (() => void) | undefined;
@@ -54,17 +54,20 @@ export class KeptMessages {
     this.#queues = heldQueues(options.store.channels);
   }
 
-  /** Of a queue. Not to be kept over an await. */
+  /** The record of this queue. Not valid after an await. */
   get #held(): HeldMessages {
     return heldOf(this.#queues, this.#options.name);
   }
 
-  /** Resolves to whether the store has the message: to false for a queue that is full, or whose room others wait for already. */
+  /** Resolves to whether the store has taken the message: false if the queue is full, or other senders wait for room already. */
   async send(message: ChannelMessage): Promise<boolean> {
     return this.#senders.length === 0 && this.#send(message);
   }
 
-  /** Sends after those that wait already. @throws ToolError `cancelled` when the signal aborts before there is room; `store_failed`. By rejecting */
+  /**
+   * Sends after the senders that wait already. @throws ToolError `cancelled` if the signal aborts before there is room; `store_failed`. As a
+   * rejection
+   */
   async sendInTurn(message: ChannelMessage, signal: AbortSignal | undefined): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const onAbort = (): void => resolve();
@@ -74,7 +77,7 @@ export class KeptMessages {
       if (this.#senders[0] !== resolve) await promise;
       for (;;) {
         if (signal?.aborted === true) throw cancelled(signal);
-        const change = this.#change(signal); // before the attempt, so that none is missed in between
+        const change = this.#change(signal); // before the attempt, so that no change is missed
         try {
           if (await this.#send(message)) return;
           await change.promise;
@@ -99,18 +102,18 @@ export class KeptMessages {
     return number > 0;
   }
 
-  /** How many messages of a broadcast are kept at least. */
+  /** Minimum number of messages of a broadcast that are kept. */
   get #keep(): number {
     return Math.max(this.#options.capacity, HISTORY);
   }
 
-  /** The latest messages, at most 200, the oldest first. */
+  /** The latest messages, at most 200, oldest first. */
   async latest(): Promise<readonly ChannelMessage[]> {
     const { store, name } = this.#options;
     return (await store.channels.latest({ channel: name, limit: HISTORY })).map(messageOf);
   }
 
-  /** Of a queue. */
+  /** Number of waiting messages of a queue. */
   waiting(): Promise<number> {
     return this.#options.store.channels.waiting(this.#options.name);
   }
@@ -119,14 +122,14 @@ export class KeptMessages {
     return this.#options.isQueue ? this.#queueReader(options) : this.broadcastReader(options);
   }
 
-  /** Reads all messages, also of a queue, and takes none. */
+  /** Reads all messages, even of a queue, without taking them. */
   broadcastReader(options: ReaderOptions): MessageReader {
     let start = options.after === undefined ? this.#start() : undefined;
     let { after } = options;
     let read: readonly ChannelEntry[] = [];
     const nextOf = async (): Promise<ReadMessage | undefined> => {
       after ??= await (start ??= this.#start()).catch((error: unknown) => {
-        start = undefined; // the next look asks again
+        start = undefined; // the next call looks it up again
         throw error;
       });
       for (;;) {
@@ -145,7 +148,7 @@ export class KeptMessages {
     return { next: (signal) => this.#wait(nextOf, signal), close() {} };
   }
 
-  /** Logs that messages may have been removed before they were read. */
+  /** Reads the next page of a broadcast. Logs a warning if messages may have been removed before they were read. */
   async #page(after: number): Promise<readonly ChannelEntry[]> {
     const { store, name: channel, ports, isQueue } = this.#options;
     const read = await store.channels.read({ channel, after, limit: PAGE });
@@ -162,7 +165,7 @@ export class KeptMessages {
 
   #queueReader({ reader, from }: ReaderOptions): MessageReader {
     const nextOf = async (): Promise<ReadMessage | undefined> => {
-      while (this.#isUnsettled) await this.#settleRest(); // nothing comes between the last look and the request for the next one
+      while (this.#isUnsettled) await this.#settleRest(); // in a loop, so that nothing becomes unsettled before the next message is requested
       const entry = await this.#take({ channel: this.#options.name, reader, from });
       if (entry === undefined) return undefined;
       const { number } = entry;
@@ -173,7 +176,7 @@ export class KeptMessages {
     return { next: (signal) => this.#wait(nextOf, signal), close() {} };
   }
 
-  /** Takes the next one. It was given back where a reader here had it, whether or not the store has said so. */
+  /** Takes the next message. If a reader of this process held it before, it was given back, even if the answer of the store was lost. */
   async #take(query: TakeEntry): Promise<ChannelEntry | undefined> {
     const taking = this.#options.store.channels.take(query);
     this.#held.taking.add(taking);
@@ -189,13 +192,13 @@ export class KeptMessages {
     }
   }
 
-  /** After a failure it is tried again by itself: no reader may be left here. */
+  /** Settles a message. After a failure a timer tries again, because no reader may be left in this process. */
   async #settle(number: number, settlement: Settlement, hold: object | undefined): Promise<void> {
     const { store, name } = this.#options;
     try {
       await store.channels[settlement]({ channel: name, number });
     } catch (thrown: unknown) {
-      if (this.#queues.get(name)?.holds.get(number) !== hold) return; // another reader has it: only the answer was lost
+      if (this.#queues.get(name)?.holds.get(number) !== hold) return; // another reader has the message: only the answer was lost
       this.#held.unsettled.set(number, settlement);
       this.#settleLater(thrown);
       throw thrown;
@@ -213,7 +216,10 @@ export class KeptMessages {
     return (this.#queues.get(this.#options.name)?.unsettled.size ?? 0) > 0;
   }
 
-  /** Once at a time, and not while one is being taken: a message that is given back a second time may be another reader's by then. */
+  /**
+   * Settles the unsettled messages, in one run at a time and only while no message is being taken: one that is given back twice may be held by
+   * another reader by then.
+   */
   async #settleRest(): Promise<void> {
     if (!this.#isUnsettled) return;
     const settleEach = async (): Promise<void> => {
@@ -227,35 +233,38 @@ export class KeptMessages {
     await (this.#held.settling ??= settleEach().finally(settled));
   }
 
-  /** A store that was closed has let go of what its process had taken; one that fails for good otherwise learns it when a message is taken next. */
+  /**
+   * Schedules another attempt, unless the failure is permanent: a closed store has released the messages of its process, and otherwise the next take
+   * rejects.
+   */
   #settleLater(thrown: unknown): void {
     if (this.#held.settlesSoon || !mayServeLater(ToolError.fromUnknown(thrown))) return;
     this.#held.settlesSoon = true;
     const settle = (): void => {
       this.#held.settlesSoon = false;
       letGo(this.#queues, this.#options.name);
-      this.#settleRest().catch(() => {}); // it is tried again
+      this.#settleRest().catch(() => {}); // a failure schedules the next attempt
     };
     this.#options.ports.clock.timer(settle, SETTLE_AGAIN_MS, { background: true });
   }
 
-  /** The number of the latest message; 0 before the first. */
+  /** The number of the latest message; 0 if there is none. */
   last(): Promise<number> {
     return this.#options.store.channels.last(this.#options.name);
   }
 
-  /** Messages that are sent meanwhile wait for it. */
+  /** Looks up where a new subscription starts. Sends wait until it is known. */
   #start(): Promise<number> {
     const start = this.last();
     this.#starting.add(start);
     const forget = (): boolean => this.#starting.delete(start);
-    start.then(forget, forget); // the first message that is waited for rejects with it
+    start.then(forget, forget); // the first read rejects with the error
     return start;
   }
 
   async #wait(nextOf: () => Promise<ReadMessage | undefined>, signal: AbortSignal): Promise<ReadMessage | undefined> {
     while (!signal.aborted) {
-      const change = this.#change(signal); // before the look, so that none is missed in between
+      const change = this.#change(signal); // before the read, so that no change is missed
       try {
         const next = await nextOf();
         if (next !== undefined && !signal.aborted) return next;
@@ -285,7 +294,7 @@ export class KeptMessages {
   }
 
   #wake(): void {
-    for (const stop of this.#waiting) stop(); // none is added meanwhile
+    for (const stop of this.#waiting) stop(); // no waiter is added during the loop
   }
 
   #rest(): void {
@@ -300,7 +309,7 @@ export class KeptMessages {
     this.#cancelLook ??= this.#options.ports.clock.timer(() => void this.#look(), ms, { background: true });
   }
 
-  /** Never rejects: those who wait see themselves what is wrong. */
+  /** Never rejects: the waiting readers get the error themselves. */
   async #look(): Promise<void> {
     this.#cancelLook = undefined;
     const { store, name, isQueue } = this.#options;
@@ -316,5 +325,5 @@ export class KeptMessages {
 }
 
 function messageOf({ body }: ChannelEntry): ChannelMessage {
-  return Object.freeze(parseJson(body, EVENT_LIMITS) as unknown as ChannelMessage); // as send() wrote it
+  return Object.freeze(parseJson(body, EVENT_LIMITS) as unknown as ChannelMessage); // as written by `#send`
 }

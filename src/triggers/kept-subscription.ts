@@ -1,16 +1,16 @@
-/** Readers of a program on a channel that is kept in a store: a message is received when the program is handed it. */
+/** Subscriptions of a program to a channel that is kept in a store. A message counts as received once the program has it. */
 import { describeThrown } from "../core/error.ts";
 import type { Ports } from "../core/ports.ts";
 import type { ChannelMessage } from "./channel-message.ts";
 import type { MessageReader, ReadMessage } from "./message-reader.ts";
 import { Subscription } from "./subscription.ts";
 
-/** How long after a failure of the store it is read again. */
+/** How long after a failure of the store to read again, in milliseconds. */
 const AFTER_FAILURE_MS = 1_000;
 
 export interface KeptSubscriptionOptions {
   readonly reader: MessageReader;
-  /** A message that is read is held, and no other reader gets it. */
+  /** Whether a message that was read is held, so that no other reader gets it. */
   readonly isQueue: boolean;
   readonly accepts: (message: ChannelMessage) => boolean;
   readonly ports: Pick<Ports, "clock" | "log">;
@@ -18,8 +18,8 @@ export interface KeptSubscriptionOptions {
 }
 
 /**
- * It has one message ready: of a broadcast always, of a queue once it has been polled. What is ready is given back when it is closed, and what comes for
- * one that does not wait any more at once.
+ * Makes a subscription that prefetches one message: always for a broadcast, after a poll for a queue. The prefetched message is given back when the
+ * subscription is closed. A message that arrives when no reader waits for it any more is given back at once.
  */
 export function keptSubscription({ reader, isQueue, accepts, ports, onEnd }: KeptSubscriptionOptions): Subscription {
   const ended = new AbortController();
@@ -44,11 +44,11 @@ export function keptSubscription({ reader, isQueue, accepts, ports, onEnd }: Kep
       room.resolve();
       demand.note("wait");
       onEnd();
-      for (const one of ready.splice(0)) one.giveBack().catch(() => {}); // a store that is closed has given it back
+      for (const one of ready.splice(0)) one.giveBack().catch(() => {}); // a closed store has given it back already
     },
   });
   const onMessage = async (read: ReadMessage): Promise<void> => {
-    if (ended.signal.aborted) return read.giveBack(); // it was closed just now
+    if (ended.signal.aborted) return read.giveBack(); // the subscription was just closed
     if (!accepts(read.message)) return read.done();
     room = Promise.withResolvers();
     ready.push(read);
@@ -61,11 +61,11 @@ export function keptSubscription({ reader, isQueue, accepts, ports, onEnd }: Kep
   return subscription;
 }
 
-/** Whether a message is wanted now: of a queue, once a reader waits or has polled; of a broadcast always. */
+/** Whether to read a message now: always for a broadcast; for a queue once a reader waits or has polled. */
 class Demand {
   readonly #isQueue: boolean;
   #noted = Promise.withResolvers<void>();
-  /** A message is held until it is polled for. */
+  /** Whether a message is held until it is polled. */
   isHeldFor: boolean;
 
   constructor(isQueue: boolean) {
@@ -82,7 +82,7 @@ class Demand {
     this.isHeldFor = !this.#isQueue;
   }
 
-  /** Resolves when a message is wanted, and when the signal has aborted before a call of `note`. */
+  /** Resolves when a message is wanted, or at a call of `note` after the signal has aborted. */
   async until(subscription: Subscription, signal: AbortSignal): Promise<void> {
     while (!this.isHeldFor && !subscription.isWaiting && !signal.aborted) {
       this.#noted = Promise.withResolvers();
@@ -91,7 +91,7 @@ class Demand {
   }
 }
 
-/** Reads until the signal aborts, after failures of the store as well. Never rejects. */
+/** Reads until the signal aborts, and continues after failures of the store. Never rejects. */
 export async function readOn(options: {
   readonly reader: MessageReader;
   readonly onMessage: (read: ReadMessage) => Promise<void>;

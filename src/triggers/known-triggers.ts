@@ -1,4 +1,4 @@
-/** All kinds of triggers, with their schemas compiled. */
+/** The known kinds of triggers, with their schemas compiled. */
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, unknownKey, type OptionNames } from "../core/known-keys.ts";
@@ -18,7 +18,7 @@ const TRIGGER_FIELDS: OptionNames<Trigger> = {
   latestTick: true,
   start: true,
 };
-/** They name the trigger itself. */
+/** Keys of a definition that no setting may use. */
 const RESERVED = ["name", "type"] as const;
 
 export class KnownTrigger {
@@ -37,7 +37,7 @@ export class KnownTrigger {
     return this.kind.toolName ?? `add_${this.kind.name}`;
   }
 
-  /** The settings as they are stored. @throws ToolError `invalid_argument`, and what `complete` throws */
+  /** Returns the settings as they are stored. @throws ToolError `invalid_argument`, and the errors of `complete` */
   settingsOf(given: JsonObject, scope: TriggerScope): JsonObject {
     this.#checkNames(given);
     const [problem] = this.#validator.problems(given, 1);
@@ -51,7 +51,7 @@ export class KnownTrigger {
     return this.kind.complete?.(given, scope) ?? given;
   }
 
-  /** As for every option: a misspelt setting would do nothing. */
+  /** Rejects unknown settings, as for every option: a misspelt setting would have no effect. */
   #checkNames(given: JsonObject): void {
     const { name, settingsSchema } = this.kind;
     const { properties, additionalProperties } = settingsSchema;
@@ -63,7 +63,7 @@ export class KnownTrigger {
   }
 }
 
-/** By name. @throws ToolError `invalid_argument`, `duplicate` */
+/** Returns the kinds by name. @throws ToolError `invalid_argument`, `duplicate` */
 export function knownTriggers(kinds: readonly Trigger[]): ReadonlyMap<string, KnownTrigger> {
   const known = new Map<string, KnownTrigger>();
   const toolNames = new Set<string>();

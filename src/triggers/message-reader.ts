@@ -1,30 +1,30 @@
-/** One reader of a channel that says when it has received a message: a trigger, once that is in the inbox. */
+/** A reader of a channel that confirms each message it has received; a trigger confirms once the message is in the inbox. */
 import type { ChannelMessage } from "./channel-message.ts";
 
-/** A message that was read and is not yet received. */
+/** A message that was read and is not yet confirmed. */
 export interface ReadMessage {
   readonly message: ChannelMessage;
-  /** Greater than that of each message before; undefined where a message may come after one that was sent later. */
+  /** Greater than the tick of every message before; undefined if messages may arrive out of order. */
   readonly tick: number | undefined;
-  /** It was received, and comes to no reader again. */
+  /** Confirms that the message was received: no reader gets it again. */
   readonly done: () => Promise<void>;
-  /** It was not: it is the next again. */
+  /** Returns the message unreceived: it is the next one again. */
   readonly giveBack: () => Promise<void>;
 }
 
 export interface MessageReader {
-  /** The next message; waits for one. Undefined once the signal aborts. @throws ToolError of a store that cannot be read. By rejecting */
+  /** Waits for the next message; undefined once the signal aborts. @throws ToolError if the store cannot be read, as a rejection */
   readonly next: (signal: AbortSignal) => Promise<ReadMessage | undefined>;
   readonly close: () => void;
 }
 
-/** Which messages a reader gets, and from where on. */
+/** Which messages a reader gets, and where it starts. */
 export interface ReaderOptions {
-  /** The reader itself, which never gets what it has sent. */
+  /** Identifies the reader, which never receives its own messages. */
   readonly reader: string;
-  /** Only those with this name or id of their sender. @default all */
+  /** Only messages whose sender has this name or id. @default all */
   readonly from?: string | undefined;
-  /** Of a broadcast that is kept: messages with greater numbers are read. @default those that are sent from now on */
+  /** For a broadcast that is kept in a store: only messages with greater numbers are read. @default messages sent from now on */
   readonly after?: number;
 }
 

@@ -1,4 +1,4 @@
-/** Prompts with placeholders for what a channel has brought: `{sender} wrote: {content}`. */
+/** Prompts with placeholders for parts of a channel's message: `{sender} wrote: {content}`. */
 import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ChannelMessage } from "./channel-message.ts";
 import { SettingsError } from "./settings-error.ts";
@@ -11,7 +11,7 @@ const PLACEHOLDERS: Readonly<Record<string, (message: ChannelMessage) => string>
   message_id: ({ id }) => id,
 };
 const METADATA = "metadata.";
-/** A word in braces; one in double braces means itself in single ones. Other braces, such as those of JSON, are left alone. */
+/** A word in single braces is a placeholder; double braces escape it. Other braces, such as those of JSON, are left unchanged. */
 const WORD = /\{\{([A-Za-z_][\w.-]{0,200})\}\}|\{([A-Za-z_][\w.-]{0,200})\}/gu;
 
 /** @throws ToolError `invalid_argument` for a placeholder that does not exist */
@@ -25,7 +25,7 @@ export function checkTemplate(template: string): void {
   }
 }
 
-/** The prompt with the message in its places; metadata that the message lacks are an empty text. */
+/** Returns the prompt with its placeholders replaced; metadata that the message lacks becomes an empty text. */
 export function fillTemplate(template: string, message: ChannelMessage): string {
   return template.replace(WORD, (_all, literal: string | undefined, name: string = "") => {
     if (literal !== undefined) return `{${literal}}`;
@@ -34,7 +34,7 @@ export function fillTemplate(template: string, message: ChannelMessage): string 
   });
 }
 
-/** A key that is there as it is written, else each part of it one level down. */
+/** Looks the whole path up as one key first, then each part of it one level deeper. */
 function metadataText({ metadata }: ChannelMessage, path: string): string {
   if (Object.hasOwn(metadata, path)) return valueText(metadata[path]);
   let value: JsonValue | undefined = metadata;

@@ -1,4 +1,4 @@
-/** One trigger that runs: started, started again after a failure, and stopped. */
+/** A running trigger: starts it, restarts it after a failure, and stops it. */
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
@@ -16,24 +16,24 @@ export interface RunningTriggerOptions {
   readonly isNew: boolean;
   readonly session: TriggerSession;
   readonly channels: Channels;
-  /** Called when a message of it is durable. */
+  /** Called when a message of the trigger is durable. */
   readonly onFire: () => void;
 }
 
-/** How long after a failure it continues. */
+/** How long after a failure the trigger is started again, or its message sent again, in milliseconds. */
 const AFTER_FAILURE_MS = 1_000;
-/** An agent whose runs end at once is not woken again and again by a timer of a millisecond. */
+/** Minimum time between two wakes, so that a timer of a millisecond does not keep waking an agent whose runs end at once. */
 const WAKE_AGAIN_MS = 60_000;
 
 export class RunningTrigger {
   readonly #options: RunningTriggerOptions;
   readonly #ended = new AbortController();
-  /** Ends with the latest message that is on its way into the inbox: they go there one after the other. */
+  /** Settles after the last queued message: messages enter the inbox one after another. */
   #firing: Promise<unknown> = Promise.resolve();
-  /** Ends what the kind has begun, and what it waits for. */
+  /** Aborts the running `start` of the kind, and its waits. Replaced at each restart. */
   #round = new AbortController();
   #wakesAt = -Infinity;
-  /** The latest failure, which was logged; undefined once a message came through. */
+  /** The latest failure, which was logged; undefined once a message was delivered. */
   error: string | undefined;
 
   constructor(options: RunningTriggerOptions) {
@@ -45,7 +45,7 @@ export class RunningTrigger {
     return this.#options.stored.id;
   }
 
-  /** Stops it. Resolves when no message of it is on its way any more. Idempotent. */
+  /** Stops the trigger. Resolves when none of its messages is being sent any more. Idempotent. */
   async stop(): Promise<void> {
     this.#ended.abort();
     this.#round.abort();
@@ -70,7 +70,7 @@ export class RunningTrigger {
     }
   }
 
-  /** After a second, as one that is resumed. */
+  /** Starts the trigger again after a second, as a resumed one. */
   async #beginAgain(thrown: unknown): Promise<void> {
     this.#noteFailure(thrown);
     if (await this.#sleep(AFTER_FAILURE_MS, this.#ended.signal, { background: true })) void this.#begin(false);
@@ -118,7 +118,7 @@ export class RunningTrigger {
     this.#tell(this.#options.onFire);
   }
 
-  /** Every message has a tick, by which one that was taken is known when it is sent again. Never rejects. */
+  /** Delivers a message. Every message has a tick, by which the session recognizes a message that was sent before. Never rejects. */
   async #deliver(
     message: string,
     { tick, sender = `trigger:${this.id}`, traceparent }: FireOptions,
@@ -134,20 +134,20 @@ export class RunningTrigger {
       } catch (thrown: unknown) {
         isInInbox ||= this.#lastTick === options.tick;
         const { code } = ToolError.fromUnknown(thrown, "execution_failed");
-        if (session.closed || code === "not_found") return this.#end(); // removed elsewhere
+        if (session.closed || code === "not_found") return this.#end(); // the trigger or its session was removed elsewhere
         this.#noteFailure(thrown);
-        if (code !== "store_failed") return this.#end(); // the session is another's now, or no message can be made of it
+        if (code !== "store_failed") return this.#end(); // another process owns the session now, or the message is invalid
         if (!(await this.#sleep(AFTER_FAILURE_MS, signal))) break;
         continue;
       }
       this.error = undefined;
-      if (this.#sent !== sentBefore) this.#tell(onFire); // a tick that was taken before is no message
+      if (this.#sent !== sentBefore) this.#tell(onFire); // a tick that was delivered before is not a new message
       return true;
     }
     return isInInbox;
   }
 
-  /** Of a clock that was put back as well, it comes after the one before. */
+  /** The next tick, greater than the last one even if the clock was set back. */
   #nextTick(): number {
     const lastTick = this.#lastTick;
     return Math.max(this.#options.session.ports.clock.wallTime(), lastTick === undefined ? -Infinity : lastTick + 1);
@@ -169,7 +169,7 @@ export class RunningTrigger {
 
   #noteFailure(thrown: unknown): void {
     const why = describeThrown(thrown);
-    if (why === this.error) return; // it was said, and nothing went well since
+    if (why === this.error) return; // already logged, and nothing succeeded since
     this.error = why;
     this.#log.warn(`The trigger ${JSON.stringify(this.id)} failed: ${why}`);
   }

@@ -4,15 +4,15 @@ import { MAX_PROMPT_CHARS } from "./prompt-limits.ts";
 import { checkedZone, scheduleOf, type Schedule, type ScheduleRule } from "./schedule.ts";
 import type { Trigger, TriggerContext } from "./trigger.ts";
 
-/** Settings of a trigger of the type `schedule`: its prompt, and exactly one rule. */
+/** Settings of a trigger of the type `schedule`: a prompt, and exactly one rule. */
 export interface ScheduleSettings extends ScheduleRule {
   /** The message that wakes the agent. */
   readonly prompt: string;
-  /** Make up for one message when times passed while no agent ran. @default false */
+  /** Whether to send one message for the times that passed while no agent ran. @default false */
   readonly catchUp?: boolean;
 }
 
-/** A clock that is put forward or back, and a computer that slept, are noticed so soon. */
+/** Maximum wait, so that a clock that was changed, or a computer that slept, is noticed within a minute. */
 const MAX_WAIT_MS = 60_000;
 
 export const scheduleTrigger: Trigger<ScheduleSettings> = {
@@ -47,7 +47,7 @@ export const scheduleTrigger: Trigger<ScheduleSettings> = {
 async function run(context: TriggerContext<ScheduleSettings>, schedule: Schedule): Promise<void> {
   const { settings, ports, addedAt, lastTick } = context;
   const { clock } = ports;
-  /** Times up to here are over, or were not meant. */
+  /** Times up to and including this one were handled, or are not to be caught up. */
   let seen = settings.catchUp === true ? (lastTick ?? addedAt) : clock.wallTime();
   for (;;) {
     if (seen > clock.wallTime() + MAX_AHEAD_MS) seen = clock.wallTime();
@@ -63,7 +63,7 @@ async function run(context: TriggerContext<ScheduleSettings>, schedule: Schedule
   }
 }
 
-/** The latest of the times that have come since; those before it were missed. */
+/** Returns the latest time of the schedule after `seen`; earlier ones were missed. Undefined if there is none. */
 function dueTick(schedule: Schedule, seen: number, now: number): number | undefined {
   const tick = schedule.latest(now);
   return tick !== undefined && tick > seen ? tick : undefined;

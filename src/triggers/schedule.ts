@@ -1,41 +1,41 @@
-/** When a schedule fires: times of the clock on the wall, in a time zone, across changes to and from daylight saving time. */
+/** When a schedule fires: local times in a time zone, across changes to and from daylight saving time. */
 import { Cron } from "croner";
 import { describeThrown } from "../core/error.ts";
 import { SettingsError } from "./settings-error.ts";
 import { WallClock } from "./wall-clock.ts";
 
-/** Exactly one of the first four. */
+/** The rule of a schedule: exactly one of the first four fields. */
 export interface ScheduleRule {
-  /** Every so many minutes, counted from each midnight. */
+  /** Fires every so many minutes, counted from each midnight. */
   readonly everyMinutes?: number;
-  /** Once a day at this time, as `HH:MM`. */
+  /** Fires once a day at this time, `HH:MM`. */
   readonly dailyAt?: string;
-  /** Once an hour at this minute, 0 to 59. */
+  /** Fires once an hour at this minute, 0 to 59. */
   readonly hourlyAt?: number;
-  /** A cron expression of five fields, or of six with seconds first. */
+  /** A cron expression of five fields, or of six with the seconds first. */
   readonly cron?: string;
-  /** An IANA time zone such as `Europe/Berlin`. @default that of the process, which is stored with the trigger */
+  /** An IANA time zone such as `Europe/Berlin`. @default the time zone of the process, which is stored with the trigger */
   readonly zone?: string;
 }
 
 const RULES = ["everyMinutes", "dailyAt", "hourlyAt", "cron"] as const satisfies readonly (keyof ScheduleRule)[];
 
-/** The times of a schedule. */
+/** The times at which a schedule fires. */
 export interface Schedule {
-  /** The first time after `at`; undefined when there is none. Both in wall-clock milliseconds since the epoch. */
+  /** The first time after `at`; undefined if there is none. Both in wall-clock milliseconds since the epoch. */
   next(at: number): number | undefined;
-  /** The latest time that is not after `at`. */
+  /** The latest time that is not after `at`; undefined if there is none. */
   latest(at: number): number | undefined;
 }
 
-/** Midnights come at least so often, in any zone: a day of a change of the clock is longer. */
+/** The length of a day without a change of the clock; a day with one may be longer. */
 const DAY_MS = 86_400_000;
 const MINUTE_MS = 60_000;
 const MAX_CRON_LENGTH = 200;
 const CRON = /^(?:@[a-z]+|\S+(?:[ \t]+\S+){4,5})$/u;
 const TIME = /^([01]?\d|2[0-3]):([0-5]\d)$/u;
 
-/** @throws SettingsError (`invalid_argument`) for none or several of the rules, and for one that cannot be */
+/** @throws SettingsError (`invalid_argument`) unless exactly one rule is given, and for an invalid rule */
 export function scheduleOf(rule: ScheduleRule): Schedule {
   const given = RULES.filter((name) => rule[name] !== undefined);
   const [only, ...more] = given;
@@ -57,10 +57,10 @@ export function scheduleOf(rule: ScheduleRule): Schedule {
   return times.length === 0 ? whole : unionOf(times.map((one) => timeOfDaySchedule("cron", one, zone)));
 }
 
-/** At most so many times of a day are schedules of their own: an expression with more has intervals, which follow the clock. */
+/** Maximum number of times a day that are separate schedules. An expression with more describes intervals, which follow the local clock. */
 const MAX_TIMES = 24;
 
-/** An expression for each time of the day of one that lists them: a change of the clock skips and repeats each on its own. */
+/** Splits an expression that lists times of the day into one expression for each, so that a change of the clock skips or repeats each on its own. */
 function timesOfDay(expression: string): readonly string[] {
   const fields = expression.split(/[ \t]+/u);
   const [second = "", minute = "", hour = "", ...days] = fields.length === 5 ? ["0", ...fields] : fields;
@@ -69,7 +69,7 @@ function timesOfDay(expression: string): readonly string[] {
   return hours.flatMap((h) => minutes.flatMap((m) => seconds.map((s) => [s, m, h, ...days].join(" "))));
 }
 
-/** The numbers of a field that is a list of numbers and ranges; none for any other. */
+/** The numbers of a field that is a comma-separated list of numbers and ranges; none for any other field. */
 function listed(field: string): readonly number[] {
   if (!/^\d{1,2}(?:-\d{1,2})?(?:,\d{1,2}(?:-\d{1,2})?)*$/u.test(field)) return [];
   const numbers = field.split(",").flatMap((part) => {
@@ -89,9 +89,9 @@ function unionOf(schedules: readonly Schedule[]): Schedule {
 
 const CRON_HINT = "Five fields: minute, hour, day of the month, month, day of the week, such as 0 9 * * 1-5.";
 
-/** The zone of the process where none is given. @throws SettingsError */
+/** Returns the canonical name of the zone, or the zone of the process if none is given. @throws SettingsError */
 export function checkedZone(zone: string | undefined): string {
-  if (zone === undefined) return new Intl.DateTimeFormat().resolvedOptions().timeZone ?? "UTC"; // TZ says none that is known
+  if (zone === undefined) return new Intl.DateTimeFormat().resolvedOptions().timeZone ?? "UTC"; // undefined if TZ names an unknown zone
   try {
     return new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions().timeZone;
   } catch {
@@ -116,7 +116,10 @@ function hourlyCron(minute: number): string {
   return `${minute} * * * *`;
 }
 
-/** Follows the clock: a time that it skips is left out, and one that it shows twice comes twice, but for expressions with a single time of the day. */
+/**
+ * Makes a schedule that follows the local clock: a local time that the clock skips is left out, and one that it shows twice fires twice. Expressions
+ * with a single time of the day use `timeOfDaySchedule` instead.
+ */
 function cronSchedule(key: keyof ScheduleRule, expression: string, zone: string): Schedule {
   const cron = readCron(key, expression, zone);
   const schedule: Schedule = {
@@ -132,12 +135,14 @@ function cronSchedule(key: keyof ScheduleRule, expression: string, zone: string)
   return schedule;
 }
 
-/** So many times that the wall shows may be one time, or none, of those that are looked for: the clocks were changed between them. */
+/** Number of neighbouring local times to look at: some may coincide or be too early, because the clocks were changed between them. */
 const NEAR_TIMES = 3;
 
-/** The times of an expression that has one time of the day: each of its days has it once, on days of a change of the clocks as well. */
+/**
+ * Makes a schedule for an expression with one time of the day: it fires exactly once on each of its days, even on days on which the clocks change.
+ */
 function timeOfDaySchedule(key: keyof ScheduleRule, expression: string, zone: string): Schedule {
-  cronSchedule(key, expression, zone); // throws for one that cannot be
+  cronSchedule(key, expression, zone); // throws if the expression is invalid
   const shown = readCron(key, expression, "UTC");
   const wall = new WallClock(zone);
   const times = (days: readonly Date[]): readonly number[] => days.map((day) => wall.timeOf(day.getTime()));
@@ -153,14 +158,14 @@ function readCron(key: keyof ScheduleRule, expression: string, zone: string): Cr
   } catch (thrown: unknown) {
     const why = describeThrown(thrown)
       .replace(/^CronPattern: /u, "")
-      .replace(/(?<=value for (?:day|month): )-?\d+$/u, (value) => String(Number(value) + 1)); // it counts them from 0
+      .replace(/(?<=value for (?:day|month): )-?\d+$/u, (value) => String(Number(value) + 1)); // the package counts them from 0
     throw new SettingsError(key, `${JSON.stringify(expression)} is no cron expression: ${/[.!]$/u.test(why) ? why : `${why}.`}`, {
       hint: CRON_HINT,
     });
   }
 }
 
-/** Intervals are equally long within a day, also one on which the clocks change, and start again at midnight. */
+/** Makes intervals of equal length within a day, even on a day on which the clocks change; they start again at midnight. */
 function alignedToMidnight(minutes: number, zone: string): Schedule {
   if (!Number.isSafeInteger(minutes) || minutes < 1 || minutes > DAY_MS / MINUTE_MS)
     throw new SettingsError("everyMinutes", `${String(minutes)} is not a number of minutes.`, { hint: "It is an integer from 1 to 1440." });

@@ -1,4 +1,4 @@
-/** The triggers of one session: added, listed, removed, and run while its agent does. */
+/** The triggers of one session: added, listed, removed, and run while the session's agent runs. */
 import { quoted } from "../core/base/wording.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -13,11 +13,11 @@ import { RunningTrigger } from "./running-trigger.ts";
 import type { KnownTrigger } from "./known-triggers.ts";
 import type { TriggerSession } from "./trigger-session.ts";
 
-/** A trigger as it is added: its type, and the settings of that type. */
+/** A trigger to add: its type, and the settings of that type. */
 export interface TriggerDefinition {
-  /** `timer`, `schedule`, `channel`, or the name of a kind that the program brought. */
+  /** `timer`, `schedule`, `channel`, or the name of a kind that the program added. */
   readonly type: string;
-  /** A stable id: 1 to 128 visible characters. @default a new one */
+  /** A stable id: 1 to 128 visible characters. @default a generated id */
   readonly name?: string;
   readonly [setting: string]: unknown;
 }
@@ -27,20 +27,20 @@ export interface NamedTrigger extends TriggerDefinition {
   readonly name: string;
 }
 
-/** A trigger of a session, as it is now. */
+/** The present state of a trigger of a session. */
 export interface TriggerStatus {
   readonly id: string;
   readonly type: string;
   readonly settings: JsonObject;
   /** Wall-clock milliseconds since the epoch. */
   readonly addedAt: number;
-  /** How many messages it has sent. */
+  /** Number of messages that the trigger has sent. */
   readonly sent: number;
-  /** An agent runs, and with it the trigger. */
+  /** Whether the trigger runs, which it does while an agent of the session runs. */
   readonly running: boolean;
-  /** It sends nothing until it is resumed. */
+  /** Set while the trigger is paused: it sends nothing until it is resumed. */
   readonly paused?: true;
-  /** Why it does not work at present. */
+  /** Why the trigger does not work at present. */
   readonly error?: string;
 }
 
@@ -51,20 +51,20 @@ export interface SessionTriggersOptions {
   readonly kinds: ReadonlyMap<string, KnownTrigger>;
   readonly channels: Channels;
   readonly maxTriggers: number;
-  /** Those that every session gets. */
+  /** Triggers that every session gets. */
   readonly declared: () => Iterable<NamedTrigger>;
 }
 
-/** The triggers of one session, made by `Triggers.of`. They are part of the session's log: a stored session has them again after a restart. */
+/** The triggers of one session, made by `Triggers.of`. They are part of the session's log, so a stored session has them again after a restart. */
 export class SessionTriggers {
   readonly #options: SessionTriggersOptions;
   readonly #running = new Map<string, RunningTrigger>();
   #onFire: (() => void) | undefined;
-  /** One whose message is not received yet would otherwise wait for that for ever. */
+  /** Stops all triggers when the session closes: a message that is not received yet would otherwise wait forever. */
   readonly #stopAll = (): void => void this.stop();
-  /** Ends with the latest that is being added: one after the other, so that they can be counted. */
+  /** Settles after the last queued `add`. Triggers are added one after another, so that they can be counted. */
   #adding: Promise<unknown> = Promise.resolve();
-  /** Where each trigger begins that is being resumed. A pause or a removal meanwhile takes it out, and holds. */
+  /** For each trigger that is being resumed, the look-up of the tick where it continues. A pause or removal meanwhile deletes the entry, and wins. */
   readonly #resuming = new Map<string, Promise<number | undefined>>();
 
   /** @internal */
@@ -72,20 +72,20 @@ export class SessionTriggers {
     this.#options = options;
   }
 
-  /** In the order they were added. */
+  /** The triggers, in the order they were added. */
   list(): readonly TriggerStatus[] {
     return this.#options.session.triggers.map((stored) => this.#statusOf(stored));
   }
 
-  /** The trigger with this id; undefined where there is none. */
+  /** The trigger with this id; undefined if there is none. */
   get(id: string): TriggerStatus | undefined {
     const stored = this.#find(id);
     return stored === undefined ? undefined : this.#statusOf(stored);
   }
 
   /**
-   * When a trigger is due next, in wall-clock milliseconds: of a schedule. Undefined where there is no such time, while it is paused, where this
-   * program does not declare it any more, and where its type cannot tell.
+   * When a trigger is due next, in wall-clock milliseconds, if it is a schedule. Undefined if there is no such time, while it is paused, if this
+   * program no longer declares it, and if its type cannot tell.
    */
   nextAt(id: string): number | undefined {
     const { session, kinds } = this.#options;
@@ -96,10 +96,10 @@ export class SessionTriggers {
   }
 
   /**
-   * Adds a trigger, and begins to run it if an agent of the session runs. Resolves when it is durable.
+   * Adds a trigger, and starts it if an agent of the session runs. Resolves when it is durable.
    *
-   * @throws ToolError `invalid_argument` for an unknown type and for settings that cannot be; `duplicate` for a name in use; `not_found` for a
-   * channel that is not there; `limit_exceeded`; `store_failed`. By rejecting
+   * @throws ToolError `invalid_argument` for an unknown type and for invalid settings; `duplicate` for a name in use; `not_found` if a channel does
+   * not exist; `limit_exceeded`; `store_failed`. All as a rejection
    */
   async add(definition: TriggerDefinition): Promise<TriggerStatus> {
     if (this.#options.session.isEphemeral === true) throw noSession();
@@ -107,7 +107,7 @@ export class SessionTriggers {
     return this.#inTurn(() => this.#add(checked));
   }
 
-  /** Checks a definition and adds nothing. @throws ToolError as `add` */
+  /** Checks a definition without adding it. @throws ToolError as `add` */
   check(definition: TriggerDefinition): NewTrigger {
     const { session, channels } = this.#options;
     if (typeof definition !== "object" || definition === null)
@@ -121,10 +121,10 @@ export class SessionTriggers {
   }
 
   /**
-   * Pauses a trigger until it is resumed, after a restart as well; no message of it comes from now on. Resolves when that is durable, to the
-   * trigger as it is then; undefined where there is none. One that is paused stays so.
+   * Pauses a trigger until it is resumed, even across a restart; it sends no message from now on. Resolves when the pause is durable, to the
+   * trigger's state; undefined if there is no such trigger. Pausing a paused trigger has no effect.
    *
-   * @throws ToolError `store_failed` by rejecting
+   * @throws ToolError `store_failed`, as a rejection
    */
   async pause(id: string): Promise<TriggerStatus | undefined> {
     await Promise.all([this.#options.session.setTriggerPaused(id, true), this.#halt(id)]);
@@ -132,10 +132,10 @@ export class SessionTriggers {
   }
 
   /**
-   * Resumes a trigger that was paused. Times that passed are not made up for: a timer begins a new interval, a schedule waits for its next time.
-   * Resolves when that is durable, to the trigger as it is then; undefined where there is none.
+   * Resumes a paused trigger. Times that passed are not caught up: a timer begins a new interval, a schedule waits for its next time. Resolves when
+   * that is durable, to the trigger's state; undefined if there is no such trigger.
    *
-   * @throws ToolError `store_failed`, and what `latestTick` of its kind throws. By rejecting: it stays paused
+   * @throws ToolError `store_failed`, and the errors of `latestTick` of its kind, as a rejection; it stays paused then
    */
   async resume(id: string): Promise<TriggerStatus | undefined> {
     const stored = this.#find(id);
@@ -144,15 +144,15 @@ export class SessionTriggers {
     return this.get(id);
   }
 
-  /** Removes a trigger for good; no message of it comes from now on. Resolves when that is durable, to whether there was one. */
+  /** Removes a trigger permanently; it sends no message from now on. Resolves when that is durable, to whether there was one. */
   async remove(id: string): Promise<boolean> {
     const [wasThere] = await Promise.all([this.#options.session.removeTrigger(id), this.#halt(id)]);
     return wasThere;
   }
 
   /**
-   * Runs the triggers of the session, those that were added before a restart as well: `createAgent` calls it. Timers and schedules keep the
-   * process alive until `stop`. Idempotent.
+   * Runs the triggers of the session, including those that were added before a restart. `createAgent` calls it. Timers and schedules keep the process
+   * alive until `stop`. Idempotent.
    *
    * @param onFire called when a message of a trigger is durable
    */
@@ -168,7 +168,7 @@ export class SessionTriggers {
     for (const definition of declared.values()) void this.#addDeclared(definition);
   }
 
-  /** Stops them all; they stay part of the session. Resolves when no message of theirs is on its way any more. */
+  /** Stops all triggers; they stay part of the session. Resolves when none of their messages is being sent any more. */
   async stop(): Promise<void> {
     this.#onFire = undefined;
     this.#options.session.whenClosed.removeEventListener("abort", this.#stopAll);
@@ -177,7 +177,7 @@ export class SessionTriggers {
     await Promise.all(running.map((one) => one.stop()));
   }
 
-  /** Ends what runs of a trigger, and a resume of it that is under way. Resolves when no message of it is on its way any more. */
+  /** Stops a running trigger, and cancels a resume that is in progress. Resolves when none of its messages is being sent any more. */
   async #halt(id: string): Promise<void> {
     this.#resuming.delete(id);
     await this.#end(id);
@@ -216,7 +216,10 @@ export class SessionTriggers {
     else await this.#replace(checked, before);
   }
 
-  /** One of which nothing but the prompt is another continues where it was, and misses nothing. It does not run meanwhile. */
+  /**
+   * Replaces the settings of a trigger, which does not run meanwhile. If nothing but the prompt changed, it continues at its last tick and misses
+   * nothing.
+   */
   async #replace({ id, ...added }: NewTrigger, before: StoredTrigger): Promise<void> {
     await this.#end(id);
     const continues = before.kind === added.kind && hasSameSource(before.settings, added.settings);
@@ -241,13 +244,13 @@ export class SessionTriggers {
     }
   }
 
-  /** Where it begins that reads something. A kind that is not known here says nothing. */
+  /** The tick where a trigger begins that reads from somewhere; undefined if its kind is unknown here or has no `latestTick`. */
   async #latestTick({ kind, settings }: TriggerSettings): Promise<number | undefined> {
     const { session, channels, kinds } = this.#options;
     return kinds.get(kind)?.kind.latestTick?.(settings, { sessionId: session.id, channels, ports: session.ports });
   }
 
-  /** Runs one that is not paused, where an agent does. */
+  /** Starts a trigger that is not paused, if an agent of the session runs. */
   #goOn(id: string): void {
     const stored = this.#find(id);
     if (stored === undefined || stored.paused === true || this.#onFire === undefined || this.#running.has(id)) return;
@@ -268,7 +271,7 @@ export class SessionTriggers {
     this.#running.set(stored.id, new RunningTrigger({ kind: known.kind, stored, isNew, session, channels, onFire }));
   }
 
-  /** Adds one that the session lacks, replaces one with other settings, and else continues it. Never rejects. */
+  /** Adds a declared trigger that the session lacks, replaces one whose settings have changed, and otherwise starts it. Never rejects. */
   async #addDeclared(definition: NamedTrigger): Promise<void> {
     const { session } = this.#options;
     try {
@@ -278,11 +281,11 @@ export class SessionTriggers {
       else await this.#inTurn(() => this.#declare(checked));
     } catch (thrown: unknown) {
       session.ports.log.warn(`The trigger ${JSON.stringify(definition.name)} could not be added: ${describeThrown(thrown)}`);
-      this.#goOn(definition.name); // as it was before, where it was there
+      this.#goOn(definition.name); // with its earlier settings, if it was there
     }
   }
 
-  /** It was declared, and this program does not: another one may, whose version is another. */
+  /** Whether the trigger was declared, but not by this program: another version of it may still declare it. */
   #rests({ id, declared }: StoredTrigger): boolean {
     return declared === true && ![...this.#options.declared()].some(({ name }) => name === id);
   }
@@ -317,12 +320,12 @@ function isSame(one: TriggerSettings, other: TriggerSettings): boolean {
   return one.kind === other.kind && diffJson(one.settings, other.settings).length === 0;
 }
 
-/** Whether the ticks of two settings are the same: a prompt says what is sent, and not when. */
+/** Whether two settings give the same ticks. The prompt does not affect when a message is sent. */
 function hasSameSource({ prompt: _before, ...before }: JsonObject, { prompt: _now, ...now }: JsonObject): boolean {
   return diffJson(before, now).length === 0;
 }
 
-/** The error of a trigger that was declared, and is not here. */
+/** The error of a trigger that was declared, but not by this program. */
 export const NOT_DECLARED = "It is not in the configuration of this program any more.";
 
 function notDeclared({ id }: StoredTrigger, sessionId: string): string {

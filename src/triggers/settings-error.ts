@@ -1,9 +1,9 @@
-/** A mistake in the settings of a trigger, with the setting to blame. */
+/** An error in the settings of a trigger, with the key of the invalid setting. */
 import { ToolError } from "../core/error.ts";
 import type { ErrorCode } from "../core/error-codes.ts";
 
 export class SettingsError extends ToolError {
-  /** Undefined = the settings as a whole. */
+  /** The invalid setting; undefined if the settings are invalid as a whole. */
   readonly key: string | undefined;
 
   constructor(

@@ -6,10 +6,10 @@ import type { ChannelMessage } from "./channel-message.ts";
 
 /** Where a subscription takes its messages from, and gives them back to. */
 export interface MessageSource {
-  /** The first message that is accepted, removed; undefined where there is none. */
+  /** Removes and returns the first accepted message; undefined if there is none. */
   take(): ChannelMessage | undefined;
   giveBack(message: ChannelMessage): void;
-  /** Called when `take` had none: a reader waits for a message now, or has polled and may poll again. */
+  /** Called when `take` returned none: either a reader waits for a message now, or it has polled and may poll again. */
   want?(how: "wait" | "poll"): void;
   end(): void;
 }
@@ -19,7 +19,7 @@ export interface ReceiveMessageOptions {
   readonly signal?: AbortSignal;
 }
 
-/** A reader of a channel. It never gets the messages that it has sent itself. */
+/** A reader of a channel. It never receives the messages that it has sent itself. */
 export class Subscription implements AsyncIterable<ChannelMessage> {
   readonly #source: MessageSource;
   readonly #waiting: { readonly resolve: (message: ChannelMessage) => void; readonly reject: (error: unknown) => void }[] = [];
@@ -30,28 +30,28 @@ export class Subscription implements AsyncIterable<ChannelMessage> {
     this.#source = source;
   }
 
-  /** A reader waits for a message. @internal */
+  /** Whether a reader waits for a message. @internal */
   get isWaiting(): boolean {
     return this.#waiting.length > 0;
   }
 
   /**
-   * The next message; waits for one.
+   * Waits for the next message and returns it.
    *
-   * @throws ToolError `cancelled` when the signal aborts; `unavailable` once the subscription is closed. By rejecting
+   * @throws ToolError `cancelled` if the signal aborts; `unavailable` once the subscription is closed. As a rejection
    */
   async receive(options: ReceiveMessageOptions = {}): Promise<ChannelMessage> {
     checkKnownKeys(options, { signal: "AbortSignal" }, "receive()");
     const { signal } = options;
     if (this.#closed) throw closed();
     if (signal?.aborted === true) throw cancelled(signal);
-    const message = this.isWaiting ? undefined : this.#source.take(); // those who waited before come first
+    const message = this.isWaiting ? undefined : this.#source.take(); // readers that wait already come first
     return message ?? (await this.#wait(signal));
   }
 
   /**
-   * The next message, where there is one; does not wait. On a queue that is kept in a store, one that finds none asks the store for one, which a later
-   * `poll` finds: it is held for this subscription until then, or until it is closed.
+   * Returns the next message without waiting, or undefined if there is none. On a queue that is kept in a store, a poll that finds none requests one
+   * from the store for a later `poll`. That message is held for this subscription until then, or until it is closed.
    */
   poll(): ChannelMessage | undefined {
     if (this.#closed || this.isWaiting) return undefined;
@@ -60,21 +60,21 @@ export class Subscription implements AsyncIterable<ChannelMessage> {
     return message;
   }
 
-  /** Puts a message that was received back to where it was taken from, to be received again. */
+  /** Returns a message that was received to its channel, to be received again. */
   giveBack(message: ChannelMessage): void {
     this.#source.giveBack(message);
   }
 
-  /** Hands messages to those who wait. @internal */
+  /** Hands messages to the waiting readers. @internal */
   deliver(): void {
     for (let first = this.#waiting.shift(); first !== undefined; first = this.#waiting.shift()) {
-      const message = this.#source.take(); // makes room, for which another message may come and be delivered in here
+      const message = this.#source.take(); // makes room, so another message may be sent and delivered inside this call
       if (message === undefined) return void this.#waiting.unshift(first);
       first.resolve(message);
     }
   }
 
-  /** Ends it: what waits for it in a queue is for others. Idempotent. */
+  /** Ends the subscription. The messages that a queue holds for it go to other readers. Idempotent. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
@@ -100,7 +100,7 @@ export class Subscription implements AsyncIterable<ChannelMessage> {
     if (signal === undefined) return promise;
     const stop = (): void => {
       const at = this.#waiting.indexOf(waiter);
-      if (at < 0) return; // it has its message already
+      if (at < 0) return; // the message was delivered already
       this.#waiting.splice(at, 1);
       reject(cancelled(signal));
     };

@@ -1,4 +1,4 @@
-/** The trigger `timer`: wakes an agent again and again, so many seconds apart. */
+/** The trigger `timer`: wakes an agent at a fixed interval. */
 import { MAX_PROMPT_CHARS } from "./prompt-limits.ts";
 import type { Trigger, TriggerContext } from "./trigger.ts";
 
@@ -8,11 +8,11 @@ export interface TimerSettings {
   readonly interval: number;
   /** The message that wakes the agent. */
   readonly prompt: string;
-  /** Send the first message at once; not again after a restart. @default false */
+  /** Whether to send the first message at once. Has no effect after a restart. @default false */
   readonly immediate?: boolean;
 }
 
-/** A hundred years. */
+/** The longest interval: a hundred years. */
 const MAX_INTERVAL_S = 3_155_760_000;
 
 export const timerTrigger: Trigger<TimerSettings> = {
@@ -34,7 +34,7 @@ export const timerTrigger: Trigger<TimerSettings> = {
   },
 };
 
-/** While a message of it is in the inbox, no other is sent: an agent that is busy for hours receives one. */
+/** Sends no message while an earlier one is in the inbox, so that an agent that is busy for hours receives only one. */
 async function run(context: TriggerContext<TimerSettings>, intervalMs: number): Promise<void> {
   const { settings, ports, isNew } = context;
   const { clock } = ports;
@@ -47,12 +47,12 @@ async function run(context: TriggerContext<TimerSettings>, intervalMs: number): 
     if (context.waiting > 0) context.wake();
     else if (!(await context.fire(settings.prompt))) return;
     const late = Math.max(0, clock.now() - due);
-    due += intervalMs * (Math.floor(late / intervalMs) + 1); // intervals that were missed are one
+    due += intervalMs * (Math.floor(late / intervalMs) + 1); // all missed intervals count as one
     if (!(await context.sleep(due - clock.now()))) return;
   }
 }
 
-/** Continues in the earlier rhythm, and never fires at once. */
+/** Returns the time until the next message after a restart, so that the earlier rhythm continues. Never 0. */
 function untilNext({ lastTick, addedAt, ports }: TriggerContext<TimerSettings>, intervalMs: number): number {
   const left = (lastTick ?? addedAt) + intervalMs - ports.clock.wallTime();
   return left > 0 && left <= intervalMs ? left : intervalMs;

@@ -4,11 +4,11 @@ import type { Ports } from "../core/ports.ts";
 import type { StoredTrigger } from "../session/inbox.ts";
 import type { NewTrigger, PauseOptions, ReceiveOptions } from "../session/inbox-events.ts";
 
-/** A session whose agent is woken: every `RuntimeSession` is one. */
+/** A session whose agent can be woken. `RuntimeSession` implements it. */
 export interface TriggerSession {
   readonly id: string;
   readonly closed: boolean;
-  /** Aborts when it is closed. */
+  /** Aborts when the session is closed. */
   readonly whenClosed: AbortSignal;
   readonly simulated: boolean;
   readonly isEphemeral?: boolean;

@@ -1,4 +1,4 @@
-/** Triggers of all sessions of a program: which kinds there are, and the channels that they listen to. */
+/** The triggers of all sessions of a program, their kinds, and the channels that they read. */
 import { quoted } from "../core/base/wording.ts";
 import { checkedVisibleName } from "../core/base/visible-name.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
@@ -19,13 +19,13 @@ export interface TriggersOptions {
   readonly channels?: Channels;
   /** Kinds of triggers besides `timer`, `schedule` and `channel`. */
   readonly kinds?: readonly Trigger[];
-  /** Most triggers of one session. Integer ≥ 1. @default 100 */
+  /** Maximum number of triggers of one session. Integer ≥ 1. @default 100 */
   readonly maxTriggers?: number;
 }
 
 const OPTIONS: OptionNames<TriggersOptions> = { channels: true, kinds: true, maxTriggers: true };
 
-/** Makes the triggers of a program; its agents and its toolsets share them. @throws ToolError `invalid_argument`, `duplicate` */
+/** Makes the triggers of a program, which its agents and its toolsets share. @throws ToolError `invalid_argument`, `duplicate` */
 export function createTriggers(options: TriggersOptions = {}): Triggers {
   checkKnownKeys(options, OPTIONS, "createTriggers()");
   const { channels = createChannels(), kinds = [], maxTriggers = 100 } = options;
@@ -43,7 +43,7 @@ export function createTriggers(options: TriggersOptions = {}): Triggers {
 /** The triggers of all sessions, made by `createTriggers`. */
 export class Triggers {
   readonly channels: Channels;
-  /** The kinds there are, by name. @internal */
+  /** The known kinds, by name. @internal */
   readonly kinds: ReadonlyMap<string, KnownTrigger>;
   readonly #maxTriggers: number;
   readonly #declared = new Map<string, NamedTrigger>();
@@ -57,8 +57,9 @@ export class Triggers {
   }
 
   /**
-   * Gives every session a trigger when its triggers start: one that it has already under this name stays, unless its settings are others now. In a
-   * program that does not declare it, such as one with a later configuration, it stays part of the session and does not run, which is logged.
+   * Declares a trigger that every session gets when its triggers start. If a session already has a trigger of this name, it stays, unless its
+   * settings have changed. In a program that does not declare it, such as one with a newer configuration, the trigger stays part of the session but
+   * does not run, and a warning is logged.
    *
    * @throws ToolError as `SessionTriggers.add`; `duplicate` for a name that was declared before
    */
@@ -71,7 +72,7 @@ export class Triggers {
     this.#declared.set(name, definition);
   }
 
-  /** The triggers of one session: each time the same object. */
+  /** The triggers of one session; the same object each time. */
   of(session: TriggerSession): SessionTriggers {
     checkArgument(hasMethods(session, "receive"), "of() of triggers", "a session", session, "runtime.session() begins one.");
     const before = this.#bySession.get(session);

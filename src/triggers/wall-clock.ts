@@ -1,4 +1,4 @@
-/** The local time of a time zone, written as the time at which UTC has the same, and back. */
+/** Converts between a time and the local time of a zone. A local time is written as the UTC time with the same digits, in milliseconds. */
 
 const DAY_MS = 86_400_000;
 const SECOND_MS = 1_000;
@@ -6,7 +6,7 @@ const SECOND_MS = 1_000;
 export class WallClock {
   readonly #format: Intl.DateTimeFormat;
 
-  /** @throws RangeError for a zone that is not known */
+  /** @throws RangeError for an unknown zone */
   constructor(zone: string) {
     this.#format = new Intl.DateTimeFormat("en-US", {
       timeZone: zone,
@@ -22,14 +22,16 @@ export class WallClock {
     });
   }
 
-  /** Whole seconds. */
+  /** Returns the local time at a time, truncated to whole seconds. */
   shownAt(time: number): number {
     const parts = new Map(this.#format.formatToParts(time).map(({ type, value }) => [type, Number(value)]));
     const of = (type: Intl.DateTimeFormatPartTypes): number => parts.get(type) ?? 0;
     return Date.UTC(of("year"), of("month") - 1, of("day"), of("hour"), of("minute"), of("second"));
   }
 
-  /** When it shows this: the first time, where the clocks are put back; the moment of the change, where they are put forward over it. */
+  /**
+   * Returns when the clock shows a local time: the first time if the clocks are set back, the moment of the change if they are set forward over it.
+   */
   timeOf(shown: number): number {
     const times = [this.#aheadAt(shown - DAY_MS), this.#aheadAt(shown + DAY_MS)].map((aheadMs) => shown - aheadMs);
     const [first = shown, last = shown] = times.toSorted((a, b) => a - b);
@@ -37,7 +39,7 @@ export class WallClock {
     return found ?? this.#changeBetween(first, last);
   }
 
-  /** How far it is ahead of UTC. */
+  /** How far the zone is ahead of UTC at a time, in milliseconds. */
   #aheadAt(time: number): number {
     return this.shownAt(time) - Math.floor(time / SECOND_MS) * SECOND_MS;
   }
