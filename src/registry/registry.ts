@@ -1,4 +1,4 @@
-/** Every toolset and tool there is: look-up, search, and what the name in a call means. */
+/** Every registered toolset and tool: look-up, search, and which tool the name in a call means. */
 import { copyJson, type JsonValue } from "../core/base/json.ts";
 import { DEFAULT_NAMESPACE, type ToolCall } from "../core/call.ts";
 import { DEFAULT_CALL_SETTINGS, inheritSettings } from "../core/call-settings.ts";
@@ -20,19 +20,18 @@ import { ToolNames } from "./tool-names.ts";
 import { compareNames, searchTools, type SearchQuery } from "./tool-search.ts";
 import { ToolsetEntry, type ToolFamily, type ToolsetState } from "./toolset-entry.ts";
 
-/** The key of the text that `console.log` and `util.inspect` of Node show in place of the object. */
+/** The symbol of the method whose result `console.log` and `util.inspect` of Node print for the object. */
 const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 
 /**
  * The tools of a runtime, in namespaces.
  *
- * Where a method takes the name of a tool, it is a qualified name, a bare one of the namespace `default`, or a
- * bare one that only one toolset has. Listings are sorted by qualified name and leave out what is denied, disabled, blocked or
- * belongs to a toolset that could not be opened; look-ups, `size` and iteration do not. Everything that a model or a client is shown
- * comes from a listing, a search or `resolve`.
+ * A method that takes the name of a tool accepts a qualified name, a bare name in the namespace `default`, or a bare name that only one toolset has.
+ * Listings are sorted by qualified name and leave out tools that are denied, disabled or blocked, and tools of a toolset that could not be opened;
+ * look-ups, `size` and iteration include them. Everything that a model or a client is shown comes from a listing, a search or `resolve`.
  */
 export class Registry implements Iterable<RegisteredTool> {
-  /** Toolsets that are being opened because they were added late. @internal */
+  /** Toolsets that are being opened after the others because they were added later. @internal */
   readonly late = new LateOpenings();
   readonly #settings: Required<CallSettings>;
   readonly #overloads: boolean;
@@ -57,28 +56,28 @@ export class Registry implements Iterable<RegisteredTool> {
     this.#names = new ToolNames(this.#warn);
   }
 
-  /** How many tools are registered, overloads counted one by one. */
+  /** Number of registered tools; overloads are counted one by one. */
   get size(): number {
     return this.#size;
   }
 
-  /** How many tools a toolset has, overloads counted one by one; 0 for one that is not there. */
+  /** Number of tools in a toolset, overloads counted one by one; 0 if the toolset does not exist. */
   sizeOf(toolset: string): number {
     let size = 0;
     for (const family of this.#names.entries.get(toolset)?.families.values() ?? []) size += family.tools.length;
     return size;
   }
 
-  /** Grows with each change: what was made of the registry at one version holds as long as it lasts. */
+  /** Increases with every change. A value computed from the registry is valid while the version is the same. */
   get version(): number {
     return this.#version;
   }
 
   /**
-   * Adds one tool; its schemas are not looked into before they are used. One without an input schema takes an object of any keys.
+   * Adds one tool. Its schemas are not compiled before they are used. A tool without an input schema accepts an object with any keys.
    *
-   * @throws ToolError `duplicate` for a name in use, unless overloads are allowed and the input schemas differ;
-   * `invalid_argument` for a tool that is incomplete
+   * @throws ToolError `duplicate` for a name in use, unless overloads are allowed and the input schemas differ; `invalid_argument` for a tool that is
+   * incomplete
    */
   register(given: NewTool, namespace: string = DEFAULT_NAMESPACE, options: RegisterOptions = {}): RegisteredTool {
     checkRegisterOptions(options);
@@ -92,7 +91,7 @@ export class Registry implements Iterable<RegisteredTool> {
     return registered;
   }
 
-  /** Removes every overload of a qualified name, or of a bare one in `default`; false when there is none. */
+  /** Removes every overload of a qualified name, or of a bare name in `default`. Returns false if there is none. */
   unregister(name: string): boolean {
     const family = this.#names.findOwn(name);
     if (family === undefined) return false;
@@ -102,9 +101,9 @@ export class Registry implements Iterable<RegisteredTool> {
   }
 
   /**
-   * Adds a toolset with its tools: all of them, or none when it throws.
+   * Adds a toolset with all its tools, or none of them if it throws.
    *
-   * @throws ToolError `duplicate` for the name of a toolset or tool in use, `invalid_argument` for what is incomplete
+   * @throws ToolError `duplicate` if the name of the toolset or of a tool is in use, `invalid_argument` if something is incomplete
    */
   addToolset(toolset: Toolset, tools: readonly Tool[] = toolset?.tools ?? []): void {
     const entry = this.#prepare({ toolset, tools });
@@ -120,11 +119,11 @@ export class Registry implements Iterable<RegisteredTool> {
   }
 
   /**
-   * Puts toolsets in the place of those of the same names and takes others away, all at one moment. A tool
-   * that is as it was stays the same registered one, with its circuit and limits; what was switched on or off by hand stays so.
+   * Replaces the toolsets of the same names and removes others, all at one moment. A tool that has not changed keeps its registration, with its
+   * circuit and limits. Toolsets and tools that were enabled or disabled by hand stay so.
    *
-   * @throws ToolError as `addToolset`, and nothing has changed then
-   * @returns what is different, toolset by toolset
+   * @throws ToolError as `addToolset`; nothing has changed then
+   * @returns the differences, toolset by toolset
    */
   replace(toolsets: readonly ToolsetParts[], removed: readonly string[] = []): readonly ToolsetChange[] {
     checkList(toolsets, "replace() takes an array of toolsets with their tools.");
@@ -145,28 +144,28 @@ export class Registry implements Iterable<RegisteredTool> {
     return changes.filter((change) => change !== undefined);
   }
 
-  /** Some toolset, now or earlier, has an engine that must be notified when a session begins and ends. */
+  /** Whether any toolset, now or earlier, has an engine that must be notified when a session begins and ends. */
   get remembersSessions(): boolean {
     return this.#remembersSessions;
   }
 
-  /** Some toolset, now or earlier, has an engine that answers one call after the other. */
+  /** Whether any toolset, now or earlier, has an engine that answers one call at a time. */
   get hasSequence(): boolean {
     return this.#hasSequence;
   }
 
-  /** Some toolset, now or earlier, plans faults for its calls. */
+  /** Whether any toolset, now or earlier, injects faults into its calls. */
   get hasFaults(): boolean {
     return this.#hasFaults;
   }
 
   /**
-   * Adds the tools that a toolset's engine brought, and returns how many.
+   * Adds the tools that a toolset's engine listed, and returns how many were added.
    *
-   * Engines pass on third-party tools, so one tool never harms the others: one that is unusable as such, or
-   * whose name is taken, is left out with a warning. A tool that the program itself declared under that name stays.
+   * Engines list third-party tools, so one bad tool must not affect the others: a tool that is unusable, or whose name is taken, is left out with a
+   * warning. A tool that the program itself declared under that name stays.
    *
-   * @throws ToolError `not_found` for a toolset that is not there
+   * @throws ToolError `not_found` if the toolset does not exist
    */
   addTools(toolset: string, tools: readonly Tool[]): number {
     const entry = this.#names.requireToolset(toolset);
@@ -187,7 +186,7 @@ export class Registry implements Iterable<RegisteredTool> {
     return adopted;
   }
 
-  /** Removes a toolset and all its tools; false when there is none of this name. Does not close its engine. */
+  /** Removes a toolset and all its tools. Returns false if there is no toolset of this name. Does not close its engine. */
   removeToolset(name: string): boolean {
     const entry = this.#names.entries.get(name);
     if (entry === undefined) return false;
@@ -198,17 +197,17 @@ export class Registry implements Iterable<RegisteredTool> {
     return true;
   }
 
-  /** Whether there is a tool of this name, those included that are denied, disabled or blocked. */
+  /** Whether there is a tool of this name, even if it is denied, disabled or blocked. */
   has(name: string): boolean {
     return this.#names.find(name) !== undefined;
   }
 
-  /** The tool of this name, the first registered of several overloads. */
+  /** The tool of this name; of several overloads, the one that was registered first. */
   get(name: string): RegisteredTool | undefined {
     return this.#names.find(name)?.tools[0];
   }
 
-  /** As `get`. @throws ToolError `not_found` with the names that may have been meant */
+  /** As `get`. @throws ToolError `not_found`, with similar names */
   require(name: string): RegisteredTool {
     const registered = this.get(name);
     if (registered === undefined) throw this.#names.missing(name);
@@ -220,7 +219,7 @@ export class Registry implements Iterable<RegisteredTool> {
     return this.#names.find(name)?.tools ?? [];
   }
 
-  /** The overload whose input schema has this fingerprint. A tool without overloads is it in any case. */
+  /** The overload whose input schema has this fingerprint. A tool without overloads is returned for any fingerprint. */
   getByFingerprint(name: string, fingerprint: string): RegisteredTool | undefined {
     const tools = this.overloads(name);
     if (tools.length <= 1) return tools[0];
@@ -237,7 +236,7 @@ export class Registry implements Iterable<RegisteredTool> {
     return this.#listed.filter((registered) => wanted.has(registered.toolset.name));
   }
 
-  /** The tools that `list` leaves out because the permission rules deny them, with the reason in `denied`: for those who write the rules. */
+  /** The tools that `list` leaves out because the permission rules deny them, with the reason in `denied`. For authors of the rules. */
   listDenied(namespace?: string): readonly RegisteredTool[] {
     const denied = deniedTools(this.#names.entries.values());
     return namespace === undefined ? denied : denied.filter(({ toolset }) => toolset.name === namespace);
@@ -259,7 +258,7 @@ export class Registry implements Iterable<RegisteredTool> {
   }
 
   /**
-   * The tools on offer that fit a query: see `SearchQuery`; all of them without one. The first query with a text builds an index.
+   * Returns the tools on offer that match a query, or all of them without one; see `SearchQuery`. The first query with a text builds an index.
    *
    * @throws ToolError `invalid_argument` for a limit that is not an integer ≥ 1, and for an unknown category
    */
@@ -278,18 +277,17 @@ export class Registry implements Iterable<RegisteredTool> {
   /**
    * Returns the tools that the name in a call may mean, at least one, or the error that ends the call.
    *
-   * `not_found` names what is near, `ambiguous` names the candidates, `unavailable` says why the tool cannot be
-   * called now. A disabled tool does not make a bare name ambiguous; one whose toolset did not open does, so
-   * that a failure never sends a call elsewhere.
+   * The error `not_found` lists similar names, `ambiguous` lists the candidates, `unavailable` says why the tool cannot be called now. A disabled
+   * tool does not make a bare name ambiguous; a tool whose toolset failed to open does, so that a failure never redirects a call to another tool.
    */
   resolve(name: string): readonly RegisteredTool[] | ToolError {
     return this.#names.resolve(name);
   }
 
   /**
-   * The tool that a call would reach, by its name and, of overloads, its input; undefined where none or several may be meant.
+   * Returns the tool that a call would reach, chosen by its name and, among overloads, by its input; undefined if there is none or several match.
    *
-   * @param namespaces those that are looked in: a bare name then need be clear only among them. @default all
+   * @param namespaces searched for the name: a bare name must be unambiguous only among them. @default all
    */
   match(call: ToolCall, namespaces: readonly string[] = this.namespaces()): RegisteredTool | undefined {
     checkList(namespaces, "match() takes a call, and an array of namespaces.");
@@ -298,10 +296,8 @@ export class Registry implements Iterable<RegisteredTool> {
   }
 
   /**
-   * Switches a toolset on or off, or else a tool with all its overloads. A toolset's own name comes first; a
-   * tool of the same name is reached by its qualified one.
-   *
-   * @throws ToolError `not_found`
+   * Enables or disables a toolset, or else a tool with all its overloads. If a toolset and a tool have the same name, the toolset is meant; use the
+   * qualified name for the tool.
    */
   setEnabled(name: string, enabled: boolean): void {
     const entry = this.#names.entries.get(name);
@@ -313,8 +309,8 @@ export class Registry implements Iterable<RegisteredTool> {
   }
 
   /**
-   * Says whether a toolset's tools can be called now: `closed` before open and after close, `ended` with the runtime, an error when opening
-   * failed. False when there is no toolset of this name, as when it was removed meanwhile.
+   * Sets whether a toolset's tools can be called now: `closed` before open and after close, `ended` once the runtime has ended, an error if opening
+   * failed. Returns false if there is no toolset of this name, for example because it was removed meanwhile.
    */
   setToolsetState(name: string, state: ToolsetState): boolean {
     const entry = this.#names.entries.get(name);
@@ -324,7 +320,7 @@ export class Registry implements Iterable<RegisteredTool> {
     return true;
   }
 
-  /** Compiles every schema and lists the tools that cannot be used, each with the reason. */
+  /** Compiles every schema and returns the tools that cannot be used, each with the reason. */
   check(): readonly { readonly tool: string; readonly error: ToolError }[] {
     const quarantined: { readonly tool: string; readonly error: ToolError }[] = [];
     for (const { qualifiedName: tool, quarantine: error } of this) if (error !== undefined) quarantined.push({ tool, error });
@@ -369,7 +365,7 @@ export class Registry implements Iterable<RegisteredTool> {
     this.#remembersSessions ||= entry.toolset.engine?.openSession !== undefined;
   }
 
-  /** Makes the tools that are new in a family known everywhere. */
+  /** Adds the new tools of a family to the names, the size and the search index. */
   #publish(family: ToolFamily, added: readonly RegisteredTool[]): void {
     this.#names.add(family);
     this.#size += added.length;
@@ -388,7 +384,7 @@ export class Registry implements Iterable<RegisteredTool> {
   }
 }
 
-/** The input of a call; nothing of one that is no JSON, which fits no tool better than another. */
+/** Returns the input of a call, or null if it is not JSON: such an input matches no overload better than another. */
 function readableInput({ input = {} }: ToolCall): JsonValue {
   try {
     return copyJson(input ?? {}).value;

@@ -1,4 +1,4 @@
-/** Opens, refreshes and closes toolsets: all at once, each in its time, and a failure does not affect the others. */
+/** Opens, refreshes and closes toolsets, all in parallel; the failure of one does not affect the others. */
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { Engine } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
@@ -21,7 +21,7 @@ const MAX_NEAR = 3;
 export class ToolsetLifecycle {
   readonly #options: LifecycleOptions;
   #declared: readonly Toolset[];
-  /** Those of them that came after the others. */
+  /** The declared toolsets that were added after construction. */
   readonly #late = new Set<Toolset>();
   readonly #sources: ToolSources;
   readonly #lives: EngineLives;
@@ -30,21 +30,21 @@ export class ToolsetLifecycle {
   #toolsets: readonly Toolset[];
   #opening: Promise<OpenReport> | undefined = undefined;
   #closing: Promise<readonly ToolError[]> | undefined = undefined;
-  /** The end of the queue of refreshes, which run one by one. Never rejects. */
+  /** Settles after the last queued refresh; refreshes run one by one. Never rejects. */
   #refreshed: Promise<unknown> = Promise.resolve();
 
   /**
-   * Adds the toolsets to the registry. Those whose engine must be opened can be called after `open`, the others
-   * at once. A disabled toolset is added, but never opened.
+   * Adds the toolsets to the registry. Toolsets whose engine must be opened can be called after `open`, the others at once. A disabled toolset is
+   * added, but never opened.
    *
-   * @throws ToolError `duplicate` for two of one name, `invalid_argument` for what is incomplete
+   * @throws ToolError `duplicate` if two toolsets have the same name, `invalid_argument` if one is incomplete
    */
   constructor(toolsets: readonly Toolset[], options: LifecycleOptions) {
     const { registry, ports } = options;
     this.#options = options;
     this.#states = new ToolsetStates(options);
     for (const toolset of toolsets) registry.addToolset(toolset);
-    // Toolsets of the registry without an engine to open are left to it.
+    // the lifecycle manages only those toolsets of the registry that have an engine to open
     const kept = (options.kept ?? []).filter((toolset) => toolset.engine?.open !== undefined);
     this.#declared = [...kept, ...toolsets];
     for (const toolset of this.#declared) if (toolset.engine?.open !== undefined) registry.setToolsetState(toolset.name, "closed");
@@ -65,10 +65,10 @@ export class ToolsetLifecycle {
   }
 
   /**
-   * Reads the sources and opens everything, once; further calls share the first run. The tools an engine brings join the first of its
-   * toolsets that has none of its own, else the first.
+   * Reads the sources and opens all toolsets, once; further calls share the first run. The tools that an engine lists are added to the first of its
+   * toolsets that has no tools of its own, or else to the first.
    *
-   * Rejects when `strict` and a toolset or source failed, after closing those that were open, and once `close` was called.
+   * Rejects if `strict` and a toolset or source failed, after closing the toolsets that were open, and also once `close` was called.
    */
   open(): Promise<OpenReport> {
     this.#opening ??= this.#openAll();
@@ -76,10 +76,10 @@ export class ToolsetLifecycle {
   }
 
   /**
-   * Reads the sources again, asks engines that can say it which tools they have, opens those that are new or did not open before, and
-   * puts what is different in place at one moment. Toolsets that fail stay as they were. Refreshes run one by one.
+   * Reads the sources again, asks the engines that support it for their current tools, opens toolsets that are new or failed to open before, and
+   * applies all differences at one moment. Toolsets that fail stay as they were. Refreshes run one by one.
    *
-   * Rejects before `open` and after `close`; with `strict` also when anything failed, and then nothing has changed.
+   * Rejects before `open` and after `close`; with `strict` also if anything failed, and then nothing has changed.
    */
   refresh(): Promise<RefreshReport> {
     const refreshing = this.#refreshed.then(() => this.#refresh());
@@ -87,14 +87,14 @@ export class ToolsetLifecycle {
     return refreshing;
   }
 
-  /** Calls `changed` when a source may give something else; the returned function ends that. */
+  /** Calls `changed` when the toolsets of a source may have changed. The returned function stops watching. */
   watch(changed: () => void): () => void {
     return this.#sources.watch(changed);
   }
 
   /**
-   * Makes every tool of the registry unavailable, gives up what is still opening, then, once they are not in use, closes
-   * every open engine whatever the others do. Idempotent; resolves to what went wrong.
+   * Makes every tool of the registry unavailable, abandons toolsets that are still opening, and, once no call uses the engines, closes every open
+   * engine, even if some fail. Idempotent. Resolves to the errors.
    */
   close(whenUnused: () => Promise<void> = () => Promise.resolve()): Promise<readonly ToolError[]> {
     this.#closing ??= this.#closeAll(whenUnused);
@@ -102,29 +102,29 @@ export class ToolsetLifecycle {
   }
 
   /**
-   * Opens one toolset, before, after or without the others.
+   * Opens one toolset, whether or not `open` was called.
    *
-   * @throws ToolError `not_found`; `unavailable` where it could not be opened or is disabled. By rejecting
+   * @throws ToolError `not_found`; `unavailable` if it could not be opened or is disabled, as a rejection
    */
   async openOne(name: string): Promise<void> {
     this.#refuseClosed();
     const toolset = this.#named(name);
     if (!isEnabled(toolset)) throw couldNotOpen(name, new ToolError("unavailable", "it is disabled."));
     this.#states.allow(name);
-    await this.#opening?.catch(() => {}); // it may be among those
+    await this.#opening?.catch(() => {}); // it may be among the toolsets that `open` is opening
     const life = this.#lives.of(toolset);
     if (life !== undefined) await this.#openOne(life);
     const failure = this.#states.failureOf(name);
     if (failure !== undefined) throw couldNotOpen(name, failure);
-    // Its closing may not have got further than its tools, and one without an engine may have been added late.
+    // `closeOne` may have removed its tools but not closed its engine, and a toolset without an engine may have been added late
     if (!this.#states.isShut(name)) this.#options.registry.setToolsetState(name, "open");
   }
 
   /**
-   * Takes the tools of one toolset away at once and, when no call uses it any more, closes its engine unless others share it. Neither
-   * `open` nor `refresh` opens it again.
+   * Removes the tools of one toolset at once and, when no call uses it any more, closes its engine unless other toolsets share it. `open` and
+   * `refresh` do not open it again.
    *
-   * @throws ToolError `not_found`; `unavailable` where the engine would not close. By rejecting
+   * @throws ToolError `not_found`; `unavailable` if the engine could not be closed, as a rejection
    */
   async closeOne(name: string): Promise<void> {
     this.#refuseClosed();
@@ -147,7 +147,7 @@ export class ToolsetLifecycle {
     this.#states.warnUnopened(unopenedNames({ toolsets: this.#toolsets, sources: this.#sources.names, namespaces, isKnown }));
   }
 
-  /** @throws ToolError `not_found`; `invalid_argument` of a program without types */
+  /** @throws ToolError `not_found`; `invalid_argument` if the name is not a string, as an untyped program may pass */
   #named(name: string): Toolset {
     if (typeof name !== "string") throw new ToolError("invalid_argument", "The name of a toolset is a string.");
     const known = this.#options.registry.toolsets().filter((toolset) => toolset.name !== OWN_NAMESPACE);
@@ -157,7 +157,7 @@ export class ToolsetLifecycle {
     throw missingToolset(name, nearNames(name, names, MAX_NEAR));
   }
 
-  /** A toolset that the program adds later is opened with the others, or at once when they are open already. */
+  /** Opens a toolset that the program adds later: together with the others, or at once if they are already open. */
   #takeIn(toolset: Toolset): Promise<void> | undefined {
     if (toolset.engine?.open === undefined || this.#closing !== undefined) return undefined;
     this.#options.registry.setToolsetState(toolset.name, "closed");
@@ -167,7 +167,7 @@ export class ToolsetLifecycle {
     if (this.#opening === undefined || life === undefined) return undefined;
     return this.#opening.then(
       () => this.#openLate(life, toolset),
-      () => {}, // with the others it has failed, or is closed
+      () => {}, // the failure was reported by `open`, or the lifecycle is closed
     );
   }
 
@@ -179,7 +179,10 @@ export class ToolsetLifecycle {
     this.#states.noteOpen([toolset]);
   }
 
-  /** A toolset that was added later is removed: what is still opening only for it is given up; an open engine is closed with the others. */
+  /**
+   * Forgets a removed toolset that was added later. An engine that is still opening only for it is abandoned; an open engine is closed with the
+   * others.
+   */
   #letGo(name: string): void {
     const gone = this.#declared.find((toolset) => toolset.name === name);
     if (gone === undefined || !this.#late.delete(gone) || this.#closing !== undefined) return;
@@ -192,7 +195,7 @@ export class ToolsetLifecycle {
     if (life !== undefined && !this.#isServed(life)) life.abandon(new ToolError("cancelled", "it was removed before it was open."));
   }
 
-  /** @param name of the one that is not among them any more, or another now */
+  /** @param name of the toolset that was added, replaced or removed */
   #declare(declared: readonly Toolset[], name: string): void {
     this.#declared = declared;
     const others = this.#toolsets.filter((toolset) => toolset.name !== name);
@@ -216,7 +219,7 @@ export class ToolsetLifecycle {
     return this.#states.report(this.#toolsets.filter(isEnabled));
   }
 
-  /** Registers what the sources give, besides those that the program declared. */
+  /** Registers the toolsets of the sources that the program did not declare itself. */
   async #loadSources(): Promise<void> {
     const unread = await this.#sources.load();
     this.#refuseClosed();
@@ -258,7 +261,7 @@ export class ToolsetLifecycle {
     this.#serveAll();
     const unopened = await this.#renewEngines();
     this.#refuseClosed();
-    const { toolsets, failed } = this.#serveAll(); // others may have been added or removed meanwhile
+    const { toolsets, failed } = this.#serveAll(); // other toolsets may have been added or removed meanwhile
     const failures = [...unread, ...failed, ...unopened];
     const report = this.#options.strict === true ? this.#applyAll(toolsets, failures) : this.#apply(toolsets, failures);
     this.#noteStates();
@@ -289,7 +292,10 @@ export class ToolsetLifecycle {
     return failures;
   }
 
-  /** Puts the toolsets in place, each whole or not at all; one that cannot be used stays as it was. No caller sees a step between. */
+  /**
+   * Applies each toolset as a whole or not at all; a toolset that cannot be used stays as it was. Synchronous, so no caller sees an intermediate
+   * state.
+   */
   #apply(toolsets: readonly Toolset[], failures: readonly ToolsetFailure[]): RefreshReport {
     const { changed, failed } = this.#put(toolsets);
     const gone = this.#options.registry.replace([], this.#namesWithout(toolsets));
@@ -298,7 +304,7 @@ export class ToolsetLifecycle {
     return this.#tell([...changed, ...gone], [...failures, ...failed]);
   }
 
-  /** As `#apply`, all or nothing. */
+  /** As `#apply`, but all toolsets or none. */
   #applyAll(toolsets: readonly Toolset[], [first]: readonly ToolsetFailure[]): RefreshReport {
     try {
       if (first !== undefined) throw couldNotOpen(first.toolset, first.error);
@@ -323,7 +329,7 @@ export class ToolsetLifecycle {
         changed.push(...registry.replace([this.#partsOf(toolset)]));
         if (isNew && toolset.engine?.open !== undefined) registry.setToolsetState(toolset.name, "closed");
       } catch (thrown: unknown) {
-        // It is there all the same, without tools, to say why.
+        // registered without tools, so that calls of it are answered with the reason
         if (isNew) registry.replace([{ toolset: { name: toolset.name }, tools: [] }]);
         failed.push({ toolset: toolset.name, error: ToolError.fromUnknown(thrown) });
       }
@@ -356,7 +362,7 @@ export class ToolsetLifecycle {
     }
   }
 
-  /** The tools that the registry is to have of a toolset: its own, and those of the engine that it is the first of. */
+  /** The tools to register for a toolset: its own, and those that its engine listed if it is the first toolset of the engine. */
   #partsOf(toolset: Toolset): ToolsetParts {
     const life = this.#lives.of(toolset);
     const brought = life?.toolsets[0].name === toolset.name ? life.brought : [];
@@ -364,7 +370,7 @@ export class ToolsetLifecycle {
     return pins === undefined ? { toolset, brought } : { toolset, brought, block: (tool) => pins.check(toolset.name, tool) };
   }
 
-  /** After a refresh: what opened now is open, what is gone is closed. */
+  /** Updates the states after a refresh: toolsets of open engines are open, removed toolsets are forgotten. */
   #noteStates(): void {
     this.#states.keepOnly(this.#toolsets);
     for (const life of this.#lives.all) if (life.isOpen) this.#states.noteOpen(life.toolsets);
