@@ -1,4 +1,4 @@
-/** A claimed log over a database: appends go into the buffer of the store, reads join what is stored with what waits. */
+/** A claimed log in a database: appends go into the store's buffer, reads return the stored events and then the buffered ones. */
 import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import type { EventLog, EventPage, LogOptions, ReadOptions } from "../../core/store.ts";
@@ -12,21 +12,21 @@ import type { BufferedLog, WriteBuffer } from "./write-buffer.ts";
 export interface DatabaseLogParts {
   readonly sessionId: string;
   readonly options: LogOptions;
-  /** How many events are stored. */
+  /** Number of stored events. */
   readonly length: number;
-  /** That of its claim. */
+  /** The epoch of the claim. */
   readonly epoch: number;
-  /** Facts known from the claim. The page is kept until it is read, or something is appended. */
+  /** Facts found by the claim. The page is kept until it is read or something is appended. */
   readonly seen: ClaimSight;
   readonly buffer: WriteBuffer;
   readonly database: LogDatabase;
-  /** Called once, when the claim was given up. */
+  /** Called once, when the claim ends. */
   readonly onClose: () => void;
-  /** Called each time when it could not be closed, and is open again. */
+  /** Called each time closing has failed and the log is open again. */
   readonly onLeftOpen: () => void;
 }
 
-/** Requests of other processes that a claimed session may have. */
+/** Kinds of requests of other processes that a claimed session may have. */
 export type Asked = "questions" | "cancel requests";
 
 const ASKED: readonly Asked[] = ["questions", "cancel requests"];
@@ -37,7 +37,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
   readonly epoch: number;
   readonly wasLeftOpen: boolean;
   readonly #parts: DatabaseLogParts;
-  /** Requests of which there were none when it was claimed, and which were not looked for since. */
+  /** The kinds of requests of which the claim found none, and which were not looked up since. */
   readonly #absent: Set<Asked>;
   #page: StoredPage | undefined;
   #length: number;
@@ -69,12 +69,12 @@ export class DatabaseLog implements EventLog, BufferedLog {
     return this.#leavesOpen;
   }
 
-  /** True where the claim found no such request, the first time that it is asked for: later there may be one. */
+  /** Whether the claim found no such request. True only the first time it is asked, because requests may arrive later. */
   isWithout(asked: Asked): boolean {
     return this.#absent.delete(asked);
   }
 
-  /** Sends the creation of the log, before anything is appended to it. */
+  /** Queues the creation of the log, before anything is appended to it. */
   begin(): void {
     this.#parts.buffer.add(this, { create: this.options, from: this.#length + 1, rows: [] });
   }
@@ -99,7 +99,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
     return this.#failure === undefined ? this.#parts.buffer.whenDurable(this) : Promise.reject(this.#failure);
   }
 
-  /** A write without events: the database looks whether the claim that it names is still there. */
+  /** Commits a write without events, so that the database checks that the claim is still held. */
   async confirm(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
     if (!this.#isClosed && !this.#parts.buffer.holds(this)) this.#parts.buffer.add(this, { from: this.#length + 1, rows: [] });
@@ -118,7 +118,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
     const page = readStoredPage(this.#takePage({ from, limit }) ?? (await this.#readStored({ sessionId, from, limit })), from);
     const behind = from + page.events.length;
     if (page.damage !== undefined || page.events.length === limit || behind > this.#length) return page;
-    if (page.events.length === 0) throw goneFrom(sessionId, from); // it was written before this asked
+    if (page.events.length === 0) throw goneFrom(sessionId, from); // the events had been written before this read, so they were removed since
     if (page.next !== undefined || !this.#isWaiting(behind)) return { ...page, next: behind };
     const rest = this.#readWaiting(behind, limit - page.events.length);
     return { ...rest, events: [...page.events, ...rest.events] };
@@ -132,14 +132,14 @@ export class DatabaseLog implements EventLog, BufferedLog {
     }
   }
 
-  /** The page that was read with the claim, once, where a caller asks for all of it. */
+  /** Returns the page that was read with the claim, once, if the caller asks for all of it. */
   #takePage({ from, limit }: Omit<ReadRequest, "sessionId">): StoredPage | undefined {
     const page = this.#page;
     this.#page = undefined;
     return from === 1 && page !== undefined && page.bodies.length <= limit ? page : undefined;
   }
 
-  /** True when the event at a position is in the buffer; it may have been written since the page was read. */
+  /** Whether the event at a position is in the buffer. An event may have been written since the page was read. */
   #isWaiting(position: number): boolean {
     return position > this.#length - this.#parts.buffer.waiting(this).length;
   }
@@ -152,7 +152,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
     return readStoredPage({ bodies, next: next > this.#length ? undefined : next, damage: undefined }, from);
   }
 
-  /** After a rejection with `store_failed` the log is open again, with what it has. */
+  /** If it rejects with `store_failed`, the log is open again with all its events. */
   close(): Promise<void> {
     this.#closing ??= this.#close().catch((error: unknown) => {
       if (this.#failure === undefined) {
@@ -176,7 +176,10 @@ export class DatabaseLog implements EventLog, BufferedLog {
     this.#end();
   }
 
-  /** Resolves when nothing of it waits, because it is durable or lost. Rejects with what keeps it from being written. */
+  /**
+   * Resolves when no event of the log is buffered any more, whether it was written or lost. Rejects with the error that keeps an event from being
+   * written.
+   */
   async settle(): Promise<void> {
     try {
       await this.#parts.buffer.whenDurable(this);
@@ -185,13 +188,13 @@ export class DatabaseLog implements EventLog, BufferedLog {
     }
   }
 
-  /** Ends it without writing: the session is no longer its own. */
+  /** Ends the log without writing: the session belongs to another owner. */
   lose(error: ToolError): void {
     this.fail(error);
     this.shut(error);
   }
 
-  /** Ends it where it is, with its store. Events that still wait are lost. */
+  /** Ends the log because the store closes. Events that are still buffered are lost. */
   shut(error: ToolError): void {
     if (this.#parts.buffer.holds(this)) this.fail(error);
     this.#parts.buffer.drop(this, error);
@@ -204,7 +207,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
   }
 }
 
-/** The log of a session object that was closed: the store has another session of its id by now, which is shorter. */
+/** The error of a log whose session was removed: the store now has another, shorter session of the same id, or none. */
 function goneFrom(sessionId: string, position: number): ToolError {
   return new ToolError(
     "conflict",

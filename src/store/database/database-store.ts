@@ -1,4 +1,4 @@
-/** A store over a database: the sessions that are open here, the one buffer all of them write through, and queries. */
+/** A store over a database: the sessions that are open in this process, the one write buffer that they share, and queries. */
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
@@ -26,27 +26,27 @@ import { WriteBuffer } from "./write-buffer.ts";
 export interface DatabaseStoreOptions {
   readonly kind: string;
   readonly outlivesProcess: boolean;
-  /** Where it is, for messages: `The store /a/b.db`. */
+  /** Where the store is, for messages: `The store /a/b.db`. */
   readonly place: string;
   readonly readOnly: boolean;
   readonly maxBufferedBytes: number;
-  /** @default processes do not tell each other */
+  /** @default processes do not notify each other */
   readonly notifier?: StoreNotifier | undefined;
-  /** @default that of the system */
+  /** @default the system's clock */
   readonly clock?: Clock;
-  /** Whether the database takes a commit before it has answered the last, and makes them one after the other. @default false */
+  /** Whether the database accepts a commit before it has answered the previous one, and runs them in order. @default false */
   readonly takesCommitsAhead?: boolean;
   /** Closed with the store. */
   readonly queue?: SessionQueue;
 }
 
-/** A log that could not be closed is tried again so often. */
+/** How long after a failed close a log is closed again, in milliseconds. */
 const CLOSE_AGAIN_MS = 1_000;
 
-/** Changes of approvals that another process may wait for. */
+/** Methods that change approvals in a way that another process may wait for. */
 const WAITED_FOR: ReadonlySet<keyof ApprovalStore> = new Set(["end", "leave", "withdrawAbandoned", "requestPreview", "keepPreview"]);
 
-/** Changes of channels that their readers may wait for. */
+/** Methods that change a channel in a way that its readers may wait for. */
 const READ_ON: ReadonlySet<keyof ChannelStore> = new Set(["send", "giveBack", "end"]);
 
 export class DatabaseStore implements Store {
@@ -67,7 +67,7 @@ export class DatabaseStore implements Store {
   readonly #buffer: WriteBuffer;
   readonly #logs = new Map<string, DatabaseLog>();
   readonly #claims = new Set<string>();
-  /** Sessions that were lost here: what was recorded of them since is in no store. */
+  /** Sessions that this process lost, with the error. Events recorded since are in no store. */
   readonly #lost = new Map<string, ToolError>();
   #isClosed = false;
   #opening: Promise<void> | undefined;
@@ -104,7 +104,7 @@ export class DatabaseStore implements Store {
     this.channels = channels;
   }
 
-  /** Other methods open the file as well; call this to learn early of a file that cannot be used. */
+  /** Opens the database. Other methods open it too; call this to find out early if it cannot be used. */
   open(): Promise<void> {
     if (this.#isClosed) return Promise.reject(this.#closedError());
     return this.#whenOpen();
@@ -112,7 +112,7 @@ export class DatabaseStore implements Store {
 
   #whenOpen(): Promise<void> {
     this.#opening ??= this.#database.open().catch((error: unknown) => {
-      this.#opening = undefined; // what was wrong may be put right
+      this.#opening = undefined; // the cause may be fixed, so the next call tries again
       throw error;
     });
     return this.#opening;
@@ -221,12 +221,12 @@ export class DatabaseStore implements Store {
       await this.#buffer.written();
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown, "store_failed");
-      if (error.code === "store_failed") throw error; // else a log was refused, and the store was written
+      if (error.code === "store_failed") throw error; // with any other code a log was refused, so the store itself could be written
     }
-    await this.access.forgetRequests(0); // a write of its kind that changes no row
+    await this.access.forgetRequests(0); // a write that changes no row
   }
 
-  /** Closes in any case. Rejects with the first thing that could not be written, which is then lost. */
+  /** Closes in any case. Rejects with the first error of a write; events that could not be written are lost. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -248,7 +248,7 @@ export class DatabaseStore implements Store {
     }
   }
 
-  /** Looks for cancel requests at most once at a time, and not where the claim of the session has found none. */
+  /** Coalesces concurrent look-ups of cancel requests, and skips the first one for a session whose claim found none. */
   #jobsOf(jobs: JobStore): JobStore {
     const cancelRequests = new Gathered(() => jobs.cancelRequests());
     return {
@@ -284,12 +284,12 @@ export class DatabaseStore implements Store {
     return log;
   }
 
-  /** Unless it is used again: a caller that closed it may be gone, and no other process could have the session as long as this one lives. */
+  /** Closes a log again later, unless it is used meanwhile. Its caller may be gone, and while this process lives no other could claim the session. */
   #closeLater(log: DatabaseLog): void {
     const { length } = log;
     const { clock = systemPorts.clock } = this.#options;
     const closeAgain = (): void => {
-      if (!this.#isClosed && log.failure === undefined && log.length === length) log.close().catch(() => {}); // then it is tried again
+      if (!this.#isClosed && log.failure === undefined && log.length === length) log.close().catch(() => {}); // a failure schedules the next attempt
     };
     clock.timer(closeAgain, CLOSE_AGAIN_MS, { background: true });
   }

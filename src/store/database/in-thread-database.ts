@@ -1,4 +1,4 @@
-/** The database of a store in the thread that uses it: one that is reached over a network, or a file where a bundle has no thread for it. */
+/** A database that runs in the thread of its store: one that is reached over a network, or a file in a bundle that has no worker file. */
 import { ToolError } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
@@ -6,20 +6,20 @@ import type { LogAnswer, LogDatabase, LogRequests } from "../records/log-databas
 import type { SqlDatabase } from "../sql/sql-database.ts";
 
 export interface InThreadOptions {
-  /** For messages: `The store /a/b.db`. */
+  /** Where the store is, for messages: `The store /a/b.db`. */
   readonly place: string;
-  /** How often the owner says that it lives. */
+  /** How often the owner renews its lease, in milliseconds. */
   readonly heartbeatMs: number;
-  /** Makes the database, not opened. */
+  /** Makes the database without opening it. */
   readonly connect: () => Promise<SqlDatabase>;
   /** Clock and log, for tests. @default those of the system */
   readonly ports?: { readonly clock: Pick<Clock, "timer">; readonly log: Pick<Log, "warn"> };
 }
 
-/** An open that takes longer says in the log what is waited for. */
+/** How long an open may take before a warning is logged, in milliseconds. */
 const SAID_AFTER_MS = 2_000;
 
-/** An idle store does not keep the process alive. */
+/** A database in this thread. While idle it does not keep the process alive. */
 export class InThreadDatabase implements LogDatabase {
   readonly #options: InThreadOptions;
   #database: SqlDatabase | undefined;
@@ -74,7 +74,7 @@ async function beat(database: SqlDatabase): Promise<void> {
   try {
     await database.beat();
   } catch {
-    // The next one makes up for one that is missed
+    // the next heartbeat makes up for a missed one
   }
 }
 
@@ -82,6 +82,6 @@ async function closeQuietly(database: SqlDatabase): Promise<void> {
   try {
     await database.close();
   } catch {
-    // The error that kept it from being opened is reported
+    // the error that kept the database from being opened is reported
   }
 }

@@ -1,4 +1,4 @@
-/** Appended events that are not durable yet: written in groups, one after the other, in the order in which they were appended. */
+/** Buffers appended events until they are durable, and writes them in groups, in the order in which they were appended. */
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { LogOptions } from "../../core/store.ts";
@@ -9,99 +9,101 @@ import type { EventRow, LogRefusal, LogWrite } from "../records/log-database.ts"
 export interface WriteBufferOptions {
   /** Writes all of a group or rejects; see `LogRequests.commit`. */
   readonly commit: (writes: readonly LogWrite[]) => Promise<readonly LogRefusal[]>;
-  /** Most bytes that may wait: UTF-8 JSON, and 200 for each append. */
+  /** Maximum number of buffered bytes: the UTF-8 JSON, plus 200 for each append. */
   readonly maxBytes: number;
-  /** Set where `commit` may be called again before it has answered, and writes one group after the other. Tells how long they take. */
+  /** Set if `commit` may be called again before it has answered, and writes the groups in order. Measures how long a group takes. */
   readonly clock?: Pick<Clock, "now"> | undefined;
 }
 
 /** A log that writes through the buffer. */
 export interface BufferedLog {
   readonly sessionId: string;
-  /** That of its claim. */
+  /** The epoch of the log's claim. */
   readonly epoch: number;
-  /** Its claim is given up as by a process that is gone. */
+  /** Whether a release records that the session was left open, as if the process were gone. */
   readonly leavesOpen: boolean;
-  /** Called when the log is lost: nothing of it that still waited will be written. */
+  /** Called when the log is lost: its buffered events will not be written. */
   fail(error: ToolError): void;
 }
 
-/** The events of one append. They are written together. */
+/** The events of one append, which are always written together. */
 interface Entry {
   readonly log: BufferedLog;
   readonly create: LogOptions | undefined;
   readonly from: number;
   readonly rows: readonly EventRow[];
   readonly jobs: readonly JobChange[] | undefined;
-  /** The claim is given up. It is the last entry of its log, and is left out once it could not be written. */
+  /** Whether the entry releases the claim. Such an entry is the last of its log, and is withdrawn if it could not be written. */
   readonly release: boolean;
   readonly bytes: number;
-  /** Made when a caller waits. */
+  /** Created when a caller waits for the entry. */
   durable: PromiseWithResolvers<void> | undefined;
-  /** Sent, and not answered. */
+  /** Whether the entry was sent and is not answered yet. */
   isUnderWay: boolean;
-  /** Sent once and not written, as far as is known. */
+  /** Whether the entry was sent before and, as far as is known, not written. */
   wasSent: boolean;
-  /** Given up, perhaps while it is under way. */
+  /** Whether the entry was dropped, perhaps while in flight. */
   isDropped: boolean;
 }
 
-/** The size of an append besides its text, about. */
+/** Approximate size of an append besides its text, in bytes. */
 const ENTRY_BYTES = 200;
-/** A group is closed when it has so much; one append may have more. */
+/** Limits of a group in rows and bytes; a single append may exceed them. */
 const MAX_GROUP_ROWS = 4_096;
 const MAX_GROUP_BYTES = 4 * 1024 * 1024;
-/** A group that is sent while another is under way is of at least so many sessions. */
+/** Minimum number of sessions in a group that is sent while another is in flight. */
 const LEAST_AHEAD = 16;
-/** Sending ahead costs the database a second flush; it pays where making the calls of a group takes more than this share of writing it. */
+/** Sending ahead costs the database a second flush. It pays if making a group's calls takes more than this share of the time to write the group. */
 const SHARE_OF_CALLS = 1 / 3;
 const NEW = { isUnderWay: false, wasSent: false, isDropped: false } as const;
 
 /**
- * Events that a caller waits for are sent as soon as the code that runs has ended, with all that was appended before; the others at
- * the end of the event loop's turn, so that a call that ends within its turn takes one commit. Events appended while a group is being
- * written are written with the next one.
+ * A buffer that commits groups of events.
  *
- * A group that cannot be written stays where it is, before everything later. Every wait rejects, and the next append or wait tries
- * again: nothing is lost or written twice, and nothing is tried again for ever.
+ * Events that a caller waits for are sent in the next microtask, with everything appended before. Other events are sent at the end of the event
+ * loop's turn, so that a call that ends within its turn takes one commit. Events appended while a group is being written are written with the next
+ * group.
+ *
+ * A group that cannot be written stays first in the buffer. Every wait rejects, and the next append or wait tries again: no event is lost or written
+ * twice, and there are no endless retries.
  */
 export class WriteBuffer {
   readonly #options: WriteBufferOptions;
   #entries: Entry[] = [];
-  /** The newest entry of each log that has one. */
+  /** The newest entry of each log that has entries. */
   readonly #newest = new Map<BufferedLog, Entry>();
   #bytes = 0;
-  /** One, or two where the second is sent ahead. */
+  /** At most 1, or 2 if groups are sent ahead. */
   #groupsUnderWay = 0;
-  /** Resolves when none is under way any more. */
+  /** Resolves when no group is in flight. */
   #idle: PromiseWithResolvers<void> | undefined;
   readonly #sessionsUnderWay = new Set<string>();
-  /** When the last answer came; undefined once the event loop's turn that it came in has ended. */
+  /** When the last answer arrived; undefined once that turn of the event loop has ended. */
   #answeredAt: number | undefined;
-  /** When the newest group was sent, or the one before it answered, if that was later. */
+  /** When the newest group was sent, or when the group before it was answered, if that was later. */
   #begunAt = 0;
   /** How long the last group took to be written, in milliseconds. */
   #tookMs = 0;
-  /** With fewer entries, the group that could be sent ahead was looked at and is of too few sessions. */
+  /** Minimum number of entries before another group may be sent ahead: with fewer, it would have too few sessions. */
   #leastAhead = 0;
   #isDue = false;
   /** Set while a group is due at the end of the event loop's turn. */
   #later: NodeJS.Immediate | undefined;
   #problem: ToolError | undefined;
-  /** How many groups could not be written so far. */
+  /** Number of groups that could not be written so far. */
   #failures = 0;
 
   constructor(options: WriteBufferOptions) {
     this.#options = options;
   }
 
-  /** @throws ToolError `store_failed` when too much waits already */
+  /** @throws ToolError `store_failed` if the buffer is full */
   add(
     log: BufferedLog,
     { create, from, rows, jobs }: Pick<Entry, "from" | "rows"> & { readonly create?: LogOptions; readonly jobs?: Entry["jobs"] },
   ): void {
     const bytes = rows.reduce((sum, row) => sum + bytesOfPieces(row.body), ENTRY_BYTES);
-    // A whole answer kept with its result is a convenience: what must be recorded after it needs the room.
+    // a whole output kept besides its result is optional: the room is needed for events that must be recorded
     const isOptional = rows.length > 0 && rows.every(({ type }) => type === "output-keep");
     if (this.#bytes + (isOptional ? bytes : 0) >= this.#options.maxBytes) throw this.#overflow(bytes);
     this.#push({ log, create, from, rows, jobs, release: false, bytes, durable: undefined, ...NEW });
@@ -109,8 +111,10 @@ export class WriteBuffer {
   }
 
   /**
-   * Gives up the claim of a log behind all that it appended, from a position on. Resolves when that is durable. Rejects as `whenDurable`
-   * does, and then the claim is held as before.
+   * Releases the claim of a log after everything that it appended. Resolves when the release is durable. Rejects as `whenDurable` does, and then the
+   * claim is still held.
+   *
+   * @param from position after the last event
    */
   release(log: BufferedLog, from: number): Promise<void> {
     const durable = Promise.withResolvers<void>();
@@ -125,7 +129,7 @@ export class WriteBuffer {
     this.#bytes += entry.bytes;
   }
 
-  /** Resolves when all that a log appended is durable; undefined when nothing of it waits. */
+  /** Resolves when everything that a log appended is durable; undefined if nothing of it is buffered. */
   whenDurable(log: BufferedLog): Promise<void> | undefined {
     const entry = this.#newest.get(log);
     if (entry === undefined) return undefined;
@@ -133,17 +137,17 @@ export class WriteBuffer {
     return (entry.durable ??= Promise.withResolvers()).promise;
   }
 
-  /** The events of a log that wait, those under way included. */
+  /** The buffered events of a log, including those in flight. */
   waiting(log: BufferedLog): readonly EventRow[] {
     return this.#newest.has(log) ? this.#entries.flatMap((entry) => (entry.log === log ? entry.rows : [])) : [];
   }
 
-  /** True while something of a log waits. */
+  /** Whether anything of a log is buffered. */
   holds(log: BufferedLog): boolean {
     return this.#newest.has(log);
   }
 
-  /** Resolves when nothing waits. Rejects when a group cannot be written, and then none is under way. */
+  /** Resolves when the buffer is empty. Rejects when a group cannot be written and no group is in flight any more. */
   async flush(): Promise<void> {
     for (let last = this.#entries.at(-1); last !== undefined; last = this.#entries.at(-1)) {
       this.#schedule();
@@ -151,13 +155,13 @@ export class WriteBuffer {
       try {
         await (last.durable ??= Promise.withResolvers()).promise;
       } catch {
-        await this.#idle?.promise; // what is under way may be written yet
+        await this.#idle?.promise; // groups in flight may still be written
         if (this.#entries.length > 0 && this.#failures !== failures && this.#problem !== undefined) throw this.#problem;
       }
     }
   }
 
-  /** Resolves when nothing waits of what was appended so far. Rejects as `whenDurable` of the newest does. */
+  /** Resolves when everything that was appended so far is written. Rejects as `whenDurable` of the newest entry does. */
   async written(): Promise<void> {
     const last = this.#entries.at(-1);
     if (last === undefined) return;
@@ -165,7 +169,7 @@ export class WriteBuffer {
     await (last.durable ??= Promise.withResolvers()).promise;
   }
 
-  /** Gives up what waits of a log; what is under way may still be written. Its waits reject with the error. */
+  /** Drops the buffered entries of a log; those in flight may still be written. Waits for them reject with the error. */
   drop(log: BufferedLog, error: ToolError): void {
     if (!this.#newest.delete(log)) return;
     for (const entry of this.#entries) {
@@ -216,15 +220,15 @@ export class WriteBuffer {
     }
   }
 
-  /** Whether the calls that the last answer let go on have taken as long as the database needs for a good part of a group. */
+  /** Whether the calls that the last answer released have already taken a good part of the time that the database needs for a group. */
   #paysAhead(): boolean {
     const { clock } = this.#options;
     return clock !== undefined && this.#answeredAt !== undefined && clock.now() - this.#answeredAt > this.#tookMs * SHARE_OF_CALLS;
   }
 
   /**
-   * The oldest that are not under way, up to the first that must wait for one that is. What was sent of a log before is sent together
-   * again: it may be written already, and then a part of it would be in the place of other events.
+   * Returns the oldest entries that are not in flight, up to the first that must wait for one in flight. Entries of a log that were sent together
+   * before are sent together again: they may have been written already, and a part of them would then have the positions of other events.
    */
   #nextGroup(): readonly Entry[] {
     const group: Entry[] = [];
@@ -321,7 +325,7 @@ export class WriteBuffer {
     for (const entry of staying) if (entry.release) this.#withdraw(entry);
   }
 
-  /** Takes a release out again: its caller knows, and the log may be used on. */
+  /** Removes a release from the buffer: its caller gets the error, and the log stays usable. */
   #withdraw(entry: Entry): void {
     entry.isDropped = true;
     this.#bytes -= entry.bytes;
@@ -348,7 +352,7 @@ export class WriteBuffer {
   }
 }
 
-/** A group by session; within one, in order. */
+/** Merges the entries of a group into one write per session, in order. */
 function writesOf(group: readonly Entry[]): readonly LogWrite[] {
   const writes = new Map<BufferedLog, { -readonly [Key in keyof LogWrite]: LogWrite[Key] } & { readonly events: EventRow[] }>();
   for (const { log, create, from, rows, jobs, release } of group) {
