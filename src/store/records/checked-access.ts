@@ -1,4 +1,4 @@
-/** The keys, refusals and audited calls of a store, which checks what it is called with. */
+/** Wraps the keys, refusals and audited calls of a store so that their arguments are checked. */
 import type { AccessStore, AuditedCallQuery, KeyQuery, RefusalQuery, StoredKey } from "../../core/access-store.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
@@ -7,7 +7,7 @@ import { requireWhole } from "./store-options.ts";
 const KEY_QUERY: OptionNames<KeyQuery> = { sessionKeys: true, sessionId: true, limit: true };
 const REFUSAL_QUERY: OptionNames<RefusalQuery> = { since: true, principal: true, limit: true };
 const CALL_QUERY: OptionNames<AuditedCallQuery> = { since: true, until: true, principal: true, after: true, limit: true };
-/** Longest id, name or path of a row. */
+/** Maximum length of an id, name or path in a row. */
 const MAX_TEXT = 4_096;
 
 export function checkedAccess(access: AccessStore): AccessStore {
@@ -30,7 +30,7 @@ function checkedQuery<Query extends { readonly limit?: number }>(query: Query, n
   return query;
 }
 
-/** @throws ToolError `invalid_argument` for a key that could not be found, or not be told from another */
+/** @throws ToolError `invalid_argument` for a key that could not be found again, or not be told apart from another */
 function checkedKey(key: StoredKey): StoredKey {
   const { id, name, salt, hash } = key;
   for (const [field, value] of Object.entries({ id, name, salt, hash }))

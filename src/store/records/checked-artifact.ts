@@ -1,9 +1,9 @@
-/** The check that an artifact has the content that its id says. */
+/** Checks that an artifact has the content whose hash is its id. */
 import { hash } from "node:crypto";
 import type { Artifact } from "../../core/artifact.ts";
 import { ToolError } from "../../core/error.ts";
 
-/** The artifact itself. @param place where it is kept, for the error. @throws ToolError `corrupt_record` */
+/** Returns the artifact unchanged. @param place where it is kept, for the error. @throws ToolError `corrupt_record` */
 export function checkedArtifact(artifact: Artifact, place: string): Artifact {
   if (hash("sha256", Buffer.from(artifact.data, "base64")) === artifact.id) return artifact;
   throw new ToolError("corrupt_record", `The artifact ${artifact.id} in ${place} is damaged: its bytes have another SHA-256.`);

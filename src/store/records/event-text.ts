@@ -1,4 +1,4 @@
-/** Events as the text that is stored, and back. */
+/** Converts events to the text that is stored, and back. */
 import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { isJsonObject } from "../../core/base/json.ts";
@@ -12,15 +12,15 @@ import { storedTime } from "./stored-text.ts";
 /**
  * Writes an event as JSON text.
  *
- * @throws ToolError `not_json` for what JSON cannot hold, `too_large` for what could not be read back
+ * @throws ToolError `not_json` for a value that JSON cannot hold, `too_large` for an event that could not be read back
  */
 export function writeEvent(event: SessionEvent): EventRow {
   return { at: storedTime(event.at), type: event.type, callId: callIdOf(event), body: bodyOf(event) };
 }
 
 /**
- * In pieces where a long string is left to the database's thread to write as JSON, which takes too long in one that has others to answer, and
- * where an answer was written as JSON before.
+ * Returns pieces if a long string is to be written as JSON in the database's thread, because that takes too long in a thread that serves others, or
+ * if the output was written as JSON before.
  */
 function bodyOf(event: SessionEvent): string | JsonPieces {
   const pieces = tryEncode(event, piecesOf);
@@ -56,7 +56,7 @@ function jsonText(event: SessionEvent): string {
   throw new TypeError("It has no JSON text.");
 }
 
-/** @param text JSON, without strings or with them */
+/** @param text the event's JSON, which may lack the contents of its strings */
 function requireDepth(event: SessionEvent, text: string): void {
   if (nestsDeeper(text, EVENT_LIMITS.maxDepth)) throw tooLarge(event, `nests deeper than ${EVENT_LIMITS.maxDepth} levels`);
 }
@@ -68,7 +68,7 @@ function tooLarge({ type }: SessionEvent, problem: string): ToolError {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 
-/** Of valid JSON. */
+/** @param text valid JSON */
 function nestsDeeper(text: string, maxDepth: number): boolean {
   let depth = 0;
   for (let at = 0; at < text.length; at++) {
@@ -84,7 +84,9 @@ function nestsDeeper(text: string, maxDepth: number): boolean {
   return false;
 }
 
-/** Reads the events of a stored page that begins at `from`, whose checksums are right. One that is not an event ends it as damage does. */
+/**
+ * Reads the events of a stored page that begins at `from`, whose checksums were verified. A body that is not an event ends the page, as damage does.
+ */
 export function readStoredPage({ bodies, next, damage }: StoredPage, from: number): EventPage {
   const events: SessionEvent[] = [];
   for (const body of bodies) {

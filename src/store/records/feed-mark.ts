@@ -1,9 +1,9 @@
-/** Marks of a feed: a number that only grows, and what says that it is of this store. */
+/** Marks of a feed: a number that only increases, and a seal that identifies the store. */
 import { ToolError } from "../../core/error.ts";
 
 export interface FeedMark {
   readonly sequence: number;
-  /** Undefined for the beginning. */
+  /** Undefined at the beginning of the feed. */
   readonly seal: string | undefined;
 }
 

@@ -1,24 +1,24 @@
-/** Folds the changes of a write to one for each job, so that one statement can make them: a row is written once in it. */
+/** Folds the changes of a write into one for each job, because one statement can write a row only once. */
 import type { JobChange } from "./job-changes.ts";
 import { storedText } from "./stored-text.ts";
 
 type Change<Type extends JobChange["type"]> = JobChange & { readonly type: Type };
 
-/** A job as the changes of a write leave it. */
+/** A job after the changes of a write. */
 export interface FoldedJob {
-  /** As their table has them. */
+  /** As in the table, like `id`. */
   readonly session: string;
   readonly id: string;
-  /** Set where it begins in this write. */
+  /** Set if the job begins in this write. */
   readonly start: Change<"start"> | undefined;
-  /** Undefined where it was answered and nothing else: it runs then if it was waiting. */
+  /** Undefined if the job was only answered: it then runs if it was waiting. */
   readonly state: string | undefined;
-  /** Undefined where that stays as it is. */
+  /** Undefined if it does not change. */
   readonly starts: number | undefined;
   readonly end: Change<"end"> | undefined;
 }
 
-/** @param session as its table has it */
+/** @param session as in the table */
 export function foldJobChanges(session: string, changes: readonly JobChange[]): readonly FoldedJob[] {
   const jobs = new Map<string, FoldedJob>();
   for (const change of changes) {

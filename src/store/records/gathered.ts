@@ -1,24 +1,24 @@
-/** Work that is done for several callers together. */
+/** Batches the work of concurrent callers. */
 
-/** Callers that come while the work is under way go together with the next, so there is never more of it than one after the other. */
+/** Runs at most one batch at a time. Items added while a batch runs go into the next one. */
 export class Gathered<Item, Result> {
   readonly #run: (items: readonly Item[]) => Promise<Result>;
   #items: Item[] = [];
   #underWay: Promise<unknown> = Promise.resolve();
-  /** Runs what was added, once that is done. */
+  /** The next batch, which begins when the running one is done. */
   #next: Promise<Result> | undefined;
 
   constructor(run: (items: readonly Item[]) => Promise<Result>) {
     this.#run = run;
   }
 
-  /** Resolves, or rejects, as the work that these are part of, which begins after this call. */
+  /** Adds items to the next batch, which begins after this call. Resolves or rejects as that batch does. */
   add(...items: readonly Item[]): Promise<Result> {
     this.#items.push(...items);
     return (this.#next ??= this.#underWay.then(() => this.#begin()));
   }
 
-  /** Resolves when nothing is under way or waits. */
+  /** Resolves when no batch runs or waits. */
   async whenSettled(): Promise<void> {
     await this.#next?.catch(() => {}); // its callers get the error
     await this.#underWay;

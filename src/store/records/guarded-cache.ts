@@ -1,7 +1,7 @@
-/** A cache that is asked only while its store is open. */
+/** A cache that opens its store before each request. */
 import type { CacheStore } from "../../core/store.ts";
 
-/** `open` opens the store where that is to be done, and rejects when it is closed. */
+/** @param open opens the store if necessary, and rejects if it is closed */
 export function guardCache(cache: CacheStore, open: () => Promise<void>): CacheStore {
   return {
     async get(key, now) {

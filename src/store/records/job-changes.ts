@@ -1,4 +1,4 @@
-/** From the events of a session to the rows of its jobs. */
+/** Derives the changes of job rows from the events of a session. */
 import { CopiedPart, lastCopied } from "../../core/copied-events.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { storedTime } from "./stored-text.ts";
@@ -6,11 +6,11 @@ import { endState, type EndedJob } from "../../core/job-status.ts";
 
 type Start = SessionEvent & { readonly type: "job-start" };
 
-/** A change of a job's row. Made once more, it changes nothing. */
+/** A change of a job's row. Idempotent. */
 export type JobChange = { readonly id: string } & (
   | (Pick<Start, "toolName" | "mode" | "notify"> & { readonly type: "start"; readonly at: number; readonly isQueued: boolean })
   | { readonly type: "run"; readonly starts: number; readonly isQueued: boolean }
-  /** It asks, or is answered: input for one that waits for its place changes nothing. */
+  /** The job asks for input, or is answered. Input for a job that is still queued changes nothing. */
   | { readonly type: "ask" | "answer" }
   | {
       readonly type: "end";
@@ -23,7 +23,10 @@ export type JobChange = { readonly id: string } & (
 
 const NONE: readonly JobChange[] = Object.freeze([]);
 
-/** Events of other sessions, which a log may hold as part of its history, are of no job of this one, nor are those that a snapshot brought. */
+/**
+ * Returns the changes of this session's jobs. Events of other sessions, which a log may contain as history, and events that a snapshot brought are
+ * ignored.
+ */
 export function jobChanges(sessionId: string, events: readonly SessionEvent[]): readonly JobChange[] {
   let changes: JobChange[] | undefined;
   const own = lastCopied(events[0]) === 0 ? events : events.slice(copiedIn(sessionId, events)); // appended with the first event
@@ -63,7 +66,7 @@ function changeOf(event: SessionEvent, events: readonly SessionEvent[]): JobChan
   }
 }
 
-/** The end of a call is recorded with that of its job. */
+/** Looks for the `call-end`, which is recorded together with the `job-end`. */
 function errorOf(callId: string, events: readonly SessionEvent[]): string | undefined {
   for (const event of events) if (event.type === "call-end" && event.callId === callId) return event.result.error?.code;
   return undefined;

@@ -1,9 +1,9 @@
-/** JSON text in pieces: a long string is put into it as it is, and written as JSON where the event is stored, in the database's thread. */
+/** JSON text in pieces: long strings are kept as they are, and are written as JSON in the database's thread. */
 import type { ContentPart } from "../../core/content.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { writtenJson } from "../../core/base/written-json.ts";
 
-/** JSON text, and between it strings that are yet to be written as JSON. An answer whose text was at hand is a piece of its own. */
+/** JSON text, interleaved with strings that are not yet written as JSON. An output whose JSON is known already is a piece of its own. */
 export type JsonPieces = readonly JsonPiece[];
 
 type JsonPiece = string | LongString | WrittenAnswer;
@@ -12,28 +12,28 @@ interface LongString {
   readonly text: string;
 }
 
-/** It was copied within the limits of answers, which nest less deep than an event may. */
+/** An output that was written within the limits of outputs, which allow less nesting than those of events. */
 interface WrittenAnswer {
   readonly json: string;
 }
 
-/** Shorter strings take less time than a look at where they are. */
+/** Minimum length of a long string. For shorter ones, writing them takes less time than treating them separately. */
 const LONG_CHARS = 256 * 1024;
-/** Most characters that one of a string takes in JSON: `\u0000`. */
+/** Maximum number of characters that one character of a string takes in JSON: `\u0000`. */
 const MOST_CHARS_EACH = 6;
 
-/** The whole text. */
+/** Returns the whole text. */
 export function joinPieces(pieces: string | JsonPieces): string {
   if (typeof pieces === "string") return pieces;
   return pieces.map((piece) => (isLongString(piece) ? JSON.stringify(piece.text) : jsonOf(piece))).join("");
 }
 
-/** How many characters the whole text has at most. */
+/** Upper bound of the characters of the whole text. */
 export function mostChars(pieces: JsonPieces): number {
   return pieces.reduce((sum, piece) => sum + (isLongString(piece) ? piece.text.length * MOST_CHARS_EACH + 2 : jsonOf(piece).length), 0);
 }
 
-/** The UTF-8 bytes of the text, before the long strings in it are written as JSON. */
+/** The size of the text in UTF-8 bytes, before its long strings are written as JSON. */
 export function bytesOfPieces(pieces: string | JsonPieces): number {
   if (typeof pieces === "string") return Buffer.byteLength(pieces);
   return pieces.reduce((sum, piece) => sum + Buffer.byteLength(isLongString(piece) ? piece.text : jsonOf(piece)), 0);
@@ -48,8 +48,8 @@ function jsonOf(piece: Exclude<JsonPiece, LongString>): string {
 }
 
 /**
- * Of a whole answer, what is long or written already apart from the rest of its event; undefined for an event without any of that, which is
- * written in one piece.
+ * Splits an `output-keep` event into pieces, so that long strings and an output that is already written as JSON are separate. Undefined for any other
+ * event, which is written in one piece.
  */
 export function piecesOf(event: SessionEvent): JsonPieces | undefined {
   if (event.type !== "output-keep") return undefined;
@@ -70,7 +70,7 @@ function piecesOfPart(part: ContentPart, index: number): JsonPieces {
   return [`${comma}${openObject(rest)},"text":`, { text }, "}"];
 }
 
-/** The JSON of an object that has fields, without its end. */
+/** The JSON of an object that has fields, without the closing brace. */
 function openObject(fields: object): string {
   return JSON.stringify(fields).slice(0, -1);
 }

@@ -1,22 +1,28 @@
-/** Decides which requests of leases can be granted: by the tree that the locks of one process use, filled in the order of the line. */
+/** Decides which lease requests can be granted. Uses the same tree as the locks of one process, filled in the order of the queue. */
 import { createHash } from "node:crypto";
 import type { LeaseRequest } from "../../core/lease-store.ts";
 import { ResourceTree, type Claim } from "../../core/resource-tree.ts";
 import { addTo } from "../../core/base/add-to.ts";
 
-/** A request in line. */
+/** A lease request in the queue. */
 export interface LineEntry extends LeaseRequest {
-  /** Those with a lower one came earlier, where both could conflict. */
+  /** Of two conflicting requests, the one with the lower place came first. */
   readonly place: number;
   readonly fence: number | undefined;
 }
 
-/** Roots of keys share so many rows: what must not grow with the number of keys. Two roots of one row wait for each other's transactions only. */
+/**
+ * Number of rows that the roots of all keys share, so that the rows do not grow with the keys. Two roots in the same row only wait for each other's
+ * transactions.
+ */
 const SLOTS = 1_024;
-/** Most calls that are named as in the way. */
+/** Maximum number of blocking calls that are named. */
 const MAX_NAMED = 20;
 
-/** The rows that keep the order of a request's keys, each once, ascending: those that take them in this order cannot deadlock. */
+/**
+ * The slots, which are rows, that order the requests for a request's keys: distinct and ascending. Transactions that lock them in this order cannot
+ * deadlock.
+ */
 export function slotsOf({ reads, writes, limit }: LeaseRequest): readonly number[] {
   const names = limit === undefined ? [...reads, ...writes].map(rootOf) : [`limit ${limit.name}`];
   return [...new Set([...new Set(names)].map(slotOf))].toSorted((one, other) => one - other);
@@ -31,7 +37,7 @@ function slotOf(name: string): number {
   return createHash("sha256").update(name).digest().readUInt32BE(0) % SLOTS;
 }
 
-/** The line of requests, and the ones that are in the way of each. */
+/** The queue of lease requests, with the requests that block each. */
 export class LeaseLine {
   readonly entries: readonly LineEntry[];
   readonly #tree = new ResourceTree();
@@ -44,13 +50,13 @@ export class LeaseLine {
     for (const [sequence, entry] of this.entries.entries()) this.#enter(entry, sequence);
   }
 
-  /** True when nothing is in its way. */
+  /** Whether no request blocks it. */
   isFree(entry: LineEntry): boolean {
     if (entry.limit === undefined) return this.#claims.get(entry.ticket)?.blockedHolds === 0;
     return this.#before(entry).length < entry.limit.most;
   }
 
-  /** Those in its way, the first in line first. */
+  /** The requests that block it, in the order of the queue. */
   blockers(entry: LineEntry, most: number = MAX_NAMED): readonly LineEntry[] {
     if (entry.fence !== undefined || this.isFree(entry)) return [];
     if (entry.limit !== undefined) return this.#before(entry).slice(0, most);
@@ -59,7 +65,7 @@ export class LeaseLine {
     return found.flatMap((other) => this.#byClaim.get(other) ?? []);
   }
 
-  /** True when a request waits for calls that wait, in the end, for the call it was made in. Looks at all of the line. */
+  /** Whether a request waits, directly or indirectly, for the call that it was made in. Searches the whole queue. */
   isCircle(entry: LineEntry): boolean {
     const waiting = Map.groupBy(
       this.entries.filter(({ fence }) => fence === undefined),
@@ -96,12 +102,12 @@ export class LeaseLine {
   }
 }
 
-/** A limit of another number counts for itself. */
+/** The same name with a different maximum is a separate limit. */
 function limitName({ name, most }: { readonly name: string; readonly most: number }): string {
   return `${most} ${name}`;
 }
 
-/** Those that hold, or go before all that wait, then those that wait. */
+/** Orders requests that hold a lease or overtake before those that wait. */
 function inLine(one: LineEntry, other: LineEntry): number {
   return rank(one) - rank(other) || one.place - other.place;
 }

@@ -1,4 +1,4 @@
-/** The operations that a store asks of the database behind it. Everything here is plain data, so that the database may live in another thread. */
+/** The requests of a store to the database behind it. All arguments are plain data, so that the database may be in another thread. */
 import type { CheckedListOptions } from "./store-options.ts";
 import type { BranchPoint } from "../../core/event.ts";
 import type { ErrorInfo } from "../../core/error.ts";
@@ -18,25 +18,25 @@ export interface EventRow {
   readonly body: string | JsonPieces;
 }
 
-/** The events to write of one session, with others in one transaction. */
+/** The events of one session in a write; several sessions are written in one transaction. */
 export interface LogWrite {
   readonly sessionId: string;
   /** Set for the first write of a new log. */
   readonly create?: LogOptions;
-  /** That of the claim which the log was opened with. */
+  /** The epoch of the claim with which the log was opened. */
   readonly epoch: number;
-  /** Position of the first event. */
+  /** The position of the first event. */
   readonly from: number;
   readonly events: readonly EventRow[];
-  /** The changes that the events make to the rows of jobs, in order; undefined where there are none. */
+  /** The changes that the events make to the rows of jobs, in order; undefined if there are none. */
   readonly jobs?: readonly JobChange[] | undefined;
-  /** The claim is given up with these events, or without any. One that is not held any more is ignored. */
+  /** Whether to release the claim after the events, if any. Ignored if the claim is not held any more. */
   readonly release?: boolean;
-  /** With `release`: the next claim finds that the session was left open. */
+  /** With `release`: whether the next claim will find the session left open. */
   readonly leavesOpen?: boolean;
 }
 
-/** A session whose part of a group was left out, because its log can never be written again. */
+/** A session that was left out of a group, because its log can never be written again. */
 export interface LogRefusal {
   readonly sessionId: string;
   readonly error: ErrorInfo;
@@ -48,7 +48,7 @@ export interface ReadRequest {
   readonly limit: number;
 }
 
-/** Verified events of a log, from the position that was asked for. */
+/** Verified events of a log, from the requested position. */
 export interface StoredPage {
   readonly bodies: readonly string[];
   readonly next: number | undefined;
@@ -58,35 +58,35 @@ export interface StoredPage {
 export interface ClaimRequest {
   readonly sessionId: string;
   readonly takeOver: boolean;
-  /** How many of its events earlier answers said to be sound. */
+  /** Number of events that earlier answers reported as sound. */
   readonly verified: number;
 }
 
-/** Facts about a session that its claim found. */
+/** Facts about a session, found by its claim. */
 export interface ClaimSight {
   /** As in `EventLog`. */
   readonly wasLeftOpen: boolean;
-  /** No question of the session was open, and no job of it was to be cancelled. Left out where that was not looked up. */
+  /** True if the session had no open question, and no job with a cancel request. Undefined if that was not looked up. */
   readonly isUnasked?: boolean;
-  /** The whole log, where it was read with the claim. */
+  /** The whole log, if it was read with the claim. */
   readonly page?: StoredPage;
 }
 
-/** Long logs are verified in several requests, so that other sessions are written in between. */
+/** Long logs are verified in several requests, so that other sessions can be written in between. */
 export type ClaimAnswer =
   | { readonly claimed: false; readonly verified: number }
   | ({ readonly claimed: true; readonly length: number; readonly options: LogOptions; readonly epoch: number } & ClaimSight);
 
-/** Of the creation of a session, which is its first claim. */
+/** The epoch of a new session: its creation is its first claim. */
 export const FIRST_EPOCH = 1;
 
 /** The requests to a database, each with one argument. */
 export interface LogRequests {
   /**
-   * Writes a group, and resolves when all of it is durable. Where it rejects, each session's part is written whole or not at all.
+   * Writes a group, and resolves when all of it is durable. If it rejects, each session's part is written completely or not at all.
    *
-   * Events that a session already has, from a commit whose answer was lost, are not written again. A session that was claimed by
-   * another owner, or is there already, is left out and named.
+   * Events that a session already has, from a commit whose answer was lost, are not written again. A session that another owner has claimed, or a new
+   * session that already exists, is left out and returned.
    */
   commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]>;
   claim(request: ClaimRequest): Promise<ClaimAnswer>;
@@ -108,11 +108,11 @@ export type LogAnswer<Method extends keyof LogRequests> = Awaited<ReturnType<Log
 export interface LogDatabase {
   open(): Promise<void>;
   ask<Method extends keyof LogRequests>(method: Method, ...argument: Parameters<LogRequests[Method]>): Promise<LogAnswer<Method>>;
-  /** Gives up every claim and closes. */
+  /** Releases every claim and closes. */
   close(): Promise<void>;
 }
 
-/** Where the first events of a log come from, as text for messages. */
+/** Describes where the first events of a log come from, for messages. */
 export function spellBranchPoint({ sessionId, length }: BranchPoint): string {
   return `event ${length} of session ${JSON.stringify(sessionId)}`;
 }

@@ -1,4 +1,4 @@
-/** Whether questions of a call are meant by ids of calls. @param callIds undefined = all */
+/** Returns a predicate that selects calls by their ids. @param callIds undefined = all */
 export function meantCalls(callIds: readonly string[] | undefined, exceptCallIds: readonly string[] = []): (callId: string) => boolean {
   const only = callIds === undefined ? undefined : new Set(callIds);
   const except = new Set(exceptCallIds);

@@ -1,4 +1,7 @@
-/** The jobs, feed, access, approvals, webhooks, artifacts, leases and channels of a database that may live in another thread: each method is one message. */
+/**
+ * The jobs, feed, access, approvals, webhooks, artifacts, leases and channels of a database that may be in another thread. Each method call is one
+ * message.
+ */
 import type { AccessStore } from "../../core/access-store.ts";
 import type { ApprovalStore } from "../../core/approval-store.ts";
 import type { ArtifactStore } from "../../core/artifact.ts";
@@ -34,11 +37,11 @@ export type StoreOperation =
   | { readonly part: "channels"; readonly method: keyof ChannelStore; readonly argument: Parameters<ChannelStore[keyof ChannelStore]>[0] };
 
 export interface OperationGuard {
-  /** Runs one where the database is. */
+  /** Runs an operation where the database is. */
   run(operation: StoreOperation): Promise<unknown>;
-  /** Opens the store, and rejects when that cannot be done. */
+  /** Opens the store. Rejects if that fails. */
   open(): Promise<void>;
-  /** Throws when the store cannot be written. */
+  /** Throws if the store cannot be written. */
   requireWritable(): void;
 }
 
@@ -92,7 +95,7 @@ const METHODS: { readonly [Part in keyof StoreParts]: Methods<StoreParts[Part]> 
   },
 };
 
-/** Sends every method through the guard; options are checked before. */
+/** Makes parts whose methods all run through the guard, after their options were checked. */
 export function guardParts(guard: OperationGuard): StoreParts {
   const parts = Object.entries(METHODS).map(([part, methods]) => [part, guardPart(guard, part, methods)]);
   const sent = Object.fromEntries(parts) as StoreParts; // each part has the methods of its table

@@ -1,4 +1,4 @@
-/** The options of a store's methods, checked and with their defaults. */
+/** Checks the options of a store's methods and fills in their defaults. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { quoted } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
@@ -8,25 +8,25 @@ import type { CancelRequest, ListStoredJobsOptions, ListUnattendedOptions, Prune
 import type { ReadFeedOptions } from "../../core/store-feed.ts";
 import type { ListOptions, LogOptions, ReadOptions } from "../../core/store.ts";
 
-/** Of the persistent result cache. */
+/** Default maximum size of the persistent result cache, in bytes. */
 export const DEFAULT_CACHE_BYTES = 64 * 1024 * 1024;
-/** Of what waits to be written: room for a few of the largest answers there can be. */
+/** Default maximum size of the write buffer, in bytes: room for several outputs of the maximum size. */
 export const DEFAULT_BUFFERED_BYTES = 4 * DEFAULT_CACHE_BYTES;
-/** How often an owner says that it lives. */
+/** How often an owner renews its lease, in milliseconds. */
 export const HEARTBEAT_MS = 5_000;
-/** So many times an owner says that it lives before it would be taken for gone. */
+/** Number of heartbeats in a lease. */
 export const HEARTBEATS_IN_LEASE = 3;
-/** How long an owner may be silent. */
+/** How long an owner may be silent before it is considered gone, in milliseconds. */
 export const LEASE_MS = HEARTBEATS_IN_LEASE * HEARTBEAT_MS;
 const DEFAULT_EVENTS = 1_000;
 const DEFAULT_SESSIONS = 100;
-/** So many sessions are named in one list at most. */
+/** Maximum number of sessions that one `list` may name. */
 const MOST_NAMED = 500;
 const DEFAULT_UNATTENDED = 1_000;
 
 /** Options of a list of jobs, with their defaults. */
 export type CheckedJobList = ListStoredJobsOptions & CheckedListOptions;
-/** Sessions that are asked for. */
+/** Options of a list of sessions, with their defaults. */
 export type CheckedListOptions = Required<Pick<ListOptions, "limit" | "offset">> &
   Pick<ListOptions, "sessionId" | "sessionIds" | "parentId">;
 
@@ -75,7 +75,7 @@ export function checkUnattended(options: ListUnattendedOptions): Required<ListUn
   return { limit: requireWhole("limit", limit, 1) };
 }
 
-/** A copy: another thread may get it. @throws ToolError `invalid_argument` */
+/** Returns a copy, because it may be sent to another thread. @throws ToolError `invalid_argument` */
 export function checkCancelRequest({ sessionId, id, reason }: CancelRequest): CancelRequest {
   for (const [name, value] of Object.entries({ sessionId, id, reason }))
     if (typeof value !== "string")
@@ -92,7 +92,7 @@ export function checkJobPrune(options: PruneJobsOptions): PruneJobsOptions {
   throw new ToolError("invalid_argument", `endedBefore is ${String(endedBefore)}; it must be a time in milliseconds.`);
 }
 
-/** A copy. @throws ToolError `invalid_argument` */
+/** Returns a copy. @throws ToolError `invalid_argument` */
 export function checkLogOptions({ at, durability, parent }: LogOptions): LogOptions {
   if (!Number.isFinite(at)) throw new ToolError("invalid_argument", `at is ${String(at)}; it must be a time in milliseconds.`);
   if (durability !== "sync" && durability !== "async") {

@@ -1,4 +1,4 @@
-/** Strings and times as every database keeps them: strings as JSON, which has no NUL and no lone surrogates. */
+/** Strings and times in the form that every database can store. Strings are stored as JSON, which has no NUL and no lone surrogates. */
 import { hash } from "node:crypto";
 import { ToolError } from "../../core/error.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
@@ -10,20 +10,20 @@ export function storedText(text: string): string {
   return JSON.stringify(text);
 }
 
-/** A text that is only looked up, never read: one whose JSON has more bytes than an index can hold is replaced by its digest. */
+/** Encodes a text that is only looked up, never read back. If its JSON has more bytes than an index allows, its digest is used instead. */
 export function storedKey(text: string, maxBytes: number): string {
   const stored = storedText(text);
-  return Buffer.byteLength(stored) <= maxBytes ? stored : `#${hash("sha256", stored)}`; // no JSON begins like that
+  return Buffer.byteLength(stored) <= maxBytes ? stored : `#${hash("sha256", stored)}`; // no JSON text begins with #
 }
 
-/** @throws ToolError when it is not the JSON of a text */
+/** @throws ToolError if `stored` is not the JSON of a string */
 export function originalText(stored: string): string {
   const text = parseJson(stored, LIMITS);
   if (typeof text !== "string") throw new ToolError("corrupt_record", `A stored text is not a string: ${stored.slice(0, 60)}.`);
   return text;
 }
 
-/** As `originalText`, with a damaged one as it is stored. */
+/** As `originalText`, but returns a damaged text as it is stored. */
 export function readableText(stored: string): string {
   try {
     return originalText(stored);
@@ -32,24 +32,24 @@ export function readableText(stored: string): string {
   }
 }
 
-/** Several texts in one. */
+/** Encodes several strings as one. */
 export function storedTexts(texts: readonly string[]): string {
   return JSON.stringify(texts);
 }
 
-/** @throws ToolError when it is not the JSON of texts */
+/** @throws ToolError if `stored` is not the JSON of an array of strings */
 export function originalTexts(stored: string): readonly string[] {
   const texts: unknown = parseJson(stored, LIMITS);
   if (isStringArray(texts)) return texts;
   throw new ToolError("corrupt_record", `A stored array of strings is something else: ${stored.slice(0, 60)}.`);
 }
 
-/** A time as every database keeps it: whole milliseconds, and within what a number can say exactly. */
+/** Converts a time to whole milliseconds within the range of safe integers. */
 export function storedTime(milliseconds: number): number {
   return Math.trunc(Math.min(Math.max(milliseconds, -Number.MAX_SAFE_INTEGER), Number.MAX_SAFE_INTEGER));
 }
 
-/** A time of a row that has no checksum; 0 where SQLite holds something else than a number. */
+/** Returns the time of a row that has no checksum; 0 if SQLite holds something other than a number. */
 export function readableTime(stored: unknown): number {
   return typeof stored === "number" && Number.isFinite(stored) ? stored : 0;
 }

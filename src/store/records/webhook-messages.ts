@@ -1,4 +1,4 @@
-/** The messages of webhooks: what has happened and where to look, without inputs and answers, which may hold secrets. */
+/** The messages of webhooks. They say what happened and where to look it up, without inputs and outputs, which may contain secrets. */
 import { hash } from "node:crypto";
 import type { NewApproval } from "../../core/approval-store.ts";
 import type { WebhookType } from "../../core/webhook-store.ts";
@@ -25,7 +25,7 @@ export function jobEnded(sessionId: string, { id, toolName, state, at, errorCode
   return message("job.ended", at, { key: [sessionId, id], data: { id, sessionId, toolName, state, errorCode } });
 }
 
-/** Sent twice, as after a crash, it has the same id. */
+/** Makes a message with a deterministic id, so that a message sent twice, for example after a crash, can be recognized. */
 function message(
   type: WebhookType,
   at: number,
