@@ -1,4 +1,4 @@
-/** The rows of keys, refused requests, audited calls and keyed requests: their JSON, and what is read of it. */
+/** Reads the rows of keys, refused requests, audited calls and keyed requests. */
 import type { AuditedCall, AuditedCallPage, AuditedCallPlace, KeyedRequest, RefusedRequest, StoredKey } from "../../core/access-store.ts";
 import {
   anyText,
@@ -20,7 +20,7 @@ import { originalText } from "../records/stored-text.ts";
 import type { AuditedCallTable, KeyTable, RefusalTable, RequestTable } from "./tables.ts";
 
 export const DEFAULT_ACCESS_LIMIT = 1_000;
-/** Session keys are kept for so long after they expired. */
+/** How long session keys are kept after they have expired: one day, in milliseconds. */
 export const DAY_MS = 86_400_000;
 
 const some = textOf(1, Infinity);
@@ -72,7 +72,7 @@ export function takenKey(id: string): ToolError {
   return new ToolError("duplicate", `There is a key ${JSON.stringify(id)} already.`);
 }
 
-/** @throws ToolError `corrupt_record`: a key that cannot be read opens nothing */
+/** @throws ToolError `corrupt_record`, so that a damaged key grants no access */
 export function readKey({ id, revoked_at: revokedAt, body }: KeyTable): StoredKey {
   const key = readRow(body, KEY, `The row of the key ${id}`) as StoredKey; // every field was just checked
   return Object.freeze({ ...key, ...(revokedAt === null ? {} : { revokedAt }) });
@@ -88,14 +88,14 @@ export function readCall({ number, body }: AuditedCallTable): AuditedCall {
   return readRow(body, CALL, `The row of the call ${number}`) as AuditedCall; // as above
 }
 
-/** As many as a page may have of those that were found, which are one more where there is another page. */
+/** Returns a page of at most `limit` calls. `found` has one call more if there is another page. */
 export function callPage(found: readonly (AuditedCallPlace & { readonly call: AuditedCall })[], limit: number): AuditedCallPage {
   const calls = found.slice(0, limit).map(({ call }) => call);
   const last = found.length > limit ? found[limit - 1] : undefined;
   return last === undefined ? { calls } : { calls, next: { at: last.at, number: last.number } };
 }
 
-/** @throws ToolError `corrupt_record`: an answer that cannot be read is not given, and the request is not done again */
+/** @throws ToolError `corrupt_record`: a damaged answer is not returned, and the request is not run again */
 export function readRequest(key: string, { fingerprint, at, answer, holder, beats }: RequestTable): KeyedRequest {
   const state = answer === null ? (holder === null ? {} : { hold: { holder, beats } }) : { answer: originalText(answer) };
   return { key, fingerprint: originalText(fingerprint), at, ...state };

@@ -1,4 +1,4 @@
-/** Approval questions and rules as rows of their tables, and back. */
+/** Converts approval questions and rules to rows of their tables, and back. */
 import {
   allOf,
   anyText,
@@ -62,12 +62,12 @@ const RULE = shape({
   expiresAt: optional(time),
 });
 
-/** The question with its end by the database's clock; its text has the end by the clock of the process that asked. */
+/** Returns the question with the expiry by the database's clock; its text has the expiry by the clock of the asking process. */
 export function keptQuestion({ expiresAt: _expiresAt, ...question }: NewApproval, { expires_at }: ApprovalTable): NewApproval {
   return expires_at === null ? question : { ...question, expiresAt: expires_at };
 }
 
-/** @param now by the database's clock: when an open question counts as expired. @throws ToolError `corrupt_record` with the place of the row */
+/** @param now by the database's clock, to tell whether an open question has expired. @throws ToolError `corrupt_record` that names the row */
 export function readApproval(row: ApprovalTable, now: number, askedIn: string | undefined): ApprovalRecord {
   const where = `The approval ${row.id}`;
   const question = keptQuestion(read(row.question, QUESTION, where) as unknown as NewApproval, row); // its shape was just checked
@@ -80,7 +80,7 @@ export function readApproval(row: ApprovalTable, now: number, askedIn: string | 
   return { ...question, position: row.position, status, ...omitUndefined({ scope, ruleId, answeredBy: by, answeredAt, askedIn }) };
 }
 
-/** As `readApproval`, except that a row that cannot be read is a record with its damage, so that the others can be listed. */
+/** As `readApproval`, but returns a damaged row as a record with `damage`, so that the other rows can be listed. */
 export function readListed(row: ApprovalTable, now: number, askedIn: string | undefined): ApprovalRecord {
   return orDamage(
     () => readApproval(row, now, askedIn),
@@ -88,7 +88,7 @@ export function readListed(row: ApprovalTable, now: number, askedIn: string | un
   );
 }
 
-/** The facts of an approval that have columns of their own. */
+/** The fields of an approval that have columns of their own. */
 function bareRecord({ id, position, session, call_id, tool, digest, status }: ApprovalTable): ApprovalRecord {
   return {
     id: readableText(id),
@@ -118,12 +118,12 @@ function orDamage<T>(readRow: () => T, damaged: (reason: string) => T): T {
   }
 }
 
-/** The part of an end that is kept as the answer. */
+/** The part of an end that is stored as the answer. */
 export function answerText({ at, scope, ruleId, by }: ApprovalEnd): string {
   return JSON.stringify({ at, scope, ruleId, by });
 }
 
-/** A row that cannot be read is a rule with its damage, so that the others hold. */
+/** Reads a rule. A damaged row is returned as a rule with `damage`, so that the other rules stay in force. */
 export function readRule({ id, rule, session, expires_at, created_at }: ApprovalRuleTable): ApprovalRule {
   const facts = { sessionId: session === null ? undefined : readableText(session), expiresAt: expires_at ?? undefined };
   return orDamage<ApprovalRule>(

@@ -1,6 +1,6 @@
 /**
- * Checksums that make a log a chain: each event's is over the event and the one before, so that none can be changed, left out,
- * moved or added without the next one showing it. They show damage, not forgery: a writer of the file can compute them.
+ * Checksums that chain the events of a log: each is over the event and the checksum before, so that no event can be changed, removed, moved or
+ * inserted without the next one revealing it. They detect damage, not forgery: anyone who can write the file can compute them.
  */
 import { hash } from "node:crypto";
 import type { LogOptions } from "../../core/store.ts";
@@ -15,7 +15,7 @@ function digest(text: string): string {
   return hash("sha256", text, "base64url").slice(0, LENGTH);
 }
 
-/** Of a log before its first own event. `parent` is the checksum of the last event that it shares with its parent, else empty. */
+/** The checksum of a log before its first own event. `parent` is the checksum of the last event that it shares with its parent, or empty. */
 export function rootChecksum(
   { id, parent_id, parent_length }: Pick<SessionTable, "id" | "parent_id" | "parent_length">,
   parent: string,
@@ -23,7 +23,7 @@ export function rootChecksum(
   return digest(`haft log 1\n${id}\n${parent_id ?? ""}\n${parent_length}\n${parent}`);
 }
 
-/** Of an event behind one whose checksum is `previous`. */
+/** The checksum of an event. `previous` is the checksum of the event before. */
 export function eventChecksum(previous: string, event: Omit<EventTable, "session" | "checksum">): string {
   const { position, at, type, call_id, body } = event;
   return digest(`${previous}\n${position}\n${at}\n${type}\n${call_id ?? ""}\n${body}`);
@@ -37,7 +37,7 @@ export function sessionChecksum(session: Omit<SessionTable, "checksum" | "owner"
   );
 }
 
-/** The record of a log that begins, without events of its own. @param parentSum of the last event that it shares with its parent, else empty */
+/** The record of a new log that has no events of its own. @param parentSum checksum of the last event that it shares with its parent, or empty */
 export function newRecord(
   { sessionId, epoch, create: { at, durability, parent } }: Pick<LogWrite, "sessionId" | "epoch"> & { readonly create: LogOptions },
   { owner, parentSum = "" }: { readonly owner: string | null; readonly parentSum?: string },
@@ -50,13 +50,13 @@ export function newRecord(
   return { ...session, checksum: sessionChecksum(session), owner, epoch };
 }
 
-/** A session's record when the log ends with this event. */
+/** The record of a session after this event was appended. */
 export function movedRecord(row: SessionTable, { position, at, checksum }: Pick<EventTable, "position" | "at" | "checksum">): SessionTable {
   const moved = { ...row, length: position, updated_at: Math.max(row.updated_at, at), head: checksum };
   return { ...moved, checksum: sessionChecksum(moved) };
 }
 
-/** Of a cached result. */
+/** The checksum of a cached result. */
 export function cacheChecksum({
   key,
   body,

@@ -1,28 +1,28 @@
-/** Notices that the database's clock was set: times that were written before say nothing about how long ago that was. */
+/** Detects that the database's clock was set: times written before then do not tell how long ago they were. */
 import type { Clock } from "../../core/ports.ts";
 
-/** How far the database's clock is ahead of that of this process, between two bounds: it was read at some moment between the question and its answer. */
+/** How far the database's clock is ahead of this process's clock, as bounds: it was read at some moment between the question and its answer. */
 interface Lead {
   readonly least: number;
   readonly most: number;
-  /** When that was known. */
+  /** When the clock was read, by this process's clock. */
   readonly at: number;
 }
 
 export interface ClockWatchOptions {
-  /** That of this process, of which only lengths of time are used. */
+  /** The clock of this process, used only to measure durations. */
   readonly clock: Pick<Clock, "now">;
-  /** How far the two clocks may come apart between two readings, besides their drift. */
+  /** How far the two clocks may diverge between two readings, besides their drift, in milliseconds. */
   readonly toleranceMs: number;
 }
 
-/** Two clocks that are not set come apart by less, of the time that passes. */
+/** Maximum drift of two clocks that are not set, as a share of the time that passes. */
 const MOST_DRIFT = 500e-6;
 
 export class ClockWatch {
   readonly #clock: Pick<Clock, "now">;
   readonly #toleranceMs: number;
-  /** The narrowest bounds that all readings allow since the clock was set: an answer that comes late says little, and makes them no wider. */
+  /** The intersection of all readings since the clock was set. A late answer has wide bounds, but does not widen these. */
   #lead: Lead | undefined;
   #since = Infinity;
   #wasSet = false;
@@ -32,17 +32,20 @@ export class ClockWatch {
     this.#toleranceMs = toleranceMs;
   }
 
-  /** Whether the clock was set since the first reading: also after a failover to a server whose clock differs, and while this machine was suspended. */
+  /**
+   * Whether the clock was set since the first reading. Also true after a failover to a server with a different clock, and after this machine was
+   * suspended.
+   */
   get wasSet(): boolean {
     return this.#wasSet;
   }
 
-  /** For how long the clock is known to run evenly: since the first reading, or since it was seen to be set. */
+  /** For how long the clock is known to have run evenly, in milliseconds: since the first reading, or since it was last set. */
   get evenForMs(): number {
     return Math.max(0, this.#clock.now() - this.#since);
   }
 
-  /** @param timeIn the database's time in its answer; undefined where that has none */
+  /** Runs a query and notes the time in its answer. @param timeIn the database's time in the answer; undefined if it has none */
   async reading<Answer>(ask: () => Promise<Answer>, timeIn: (answer: Answer) => number | undefined): Promise<Answer> {
     const askedAt = this.#clock.now();
     const answer = await ask();
@@ -64,7 +67,7 @@ export class ClockWatch {
   }
 }
 
-/** Undefined where the clocks have come apart by more than their drift. */
+/** The intersection of both bounds; undefined if the clocks have diverged by more than their drift. */
 function bothOf(read: Lead, known: Lead, driftMs: number): Lead | undefined {
   const least = Math.max(read.least, known.least - driftMs);
   const most = Math.min(read.most, known.most + driftMs);

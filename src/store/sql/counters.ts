@@ -1,8 +1,8 @@
-/** Rows of one number each, which transactions that change it lock one after the other. */
+/** Counters: rows with one number each, which a transaction locks before it changes them. */
 import type { Transaction } from "kysely";
 import type { CounterTable, Tables } from "./tables.ts";
 
-/** The value, which no other transaction changes or locks until this one ends. */
+/** Returns the value, and locks it until the transaction ends. */
 export async function lockCounter(transaction: Transaction<Tables>, name: CounterTable["name"]): Promise<number> {
   const { value } = await transaction
     .insertInto("haft_counter")

@@ -1,9 +1,9 @@
-/** The database's clock: times of several machines are never compared. */
+/** Times by the database's clock, because the clocks of several machines are never compared. */
 import { type Kysely, type RawBuilder, sql } from "kysely";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { Tables } from "./tables.ts";
 
-/** Reads an expression that needs no table, such as `databaseTime` of a connection. */
+/** Evaluates an expression that needs no table, such as `databaseTime` of a connection. */
 export async function valueOf<Value>(expression: RawBuilder<Value>, tables: Kysely<Tables>): Promise<Value> {
   const { rows } = await sql<{ value: Value }>`select ${expression} as value`.execute(tables);
   const [row] = rows;
@@ -11,7 +11,7 @@ export async function valueOf<Value>(expression: RawBuilder<Value>, tables: Kyse
   return row.value;
 }
 
-/** A time by the database's clock, so many milliseconds after the statement. */
+/** The database's time so many milliseconds after the statement. */
 export function databaseTimeIn(ms: number, { databaseTime }: SqlConnection): RawBuilder<number> {
   return sql<number>`${databaseTime} + ${Math.trunc(ms)}`;
 }

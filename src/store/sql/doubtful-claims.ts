@@ -1,6 +1,6 @@
 /**
- * Claims that failed and may have been made all the same: the answer to the statement that made them may be lost. Until they are given up,
- * no process could open these sessions while this one lives.
+ * Claims that failed but may have been made, because the answer to the statement was lost. Until they are released, no process could open these
+ * sessions while this one lives.
  */
 import type { Kysely } from "kysely";
 import { isToolError } from "../../core/error.ts";
@@ -10,9 +10,9 @@ import type { Tables } from "./tables.ts";
 
 export class DoubtfulClaims {
   readonly #owner: Owner;
-  /** Stored ids of sessions that are not open here. */
+  /** Stored ids of sessions that this owner may have claimed but that are not open here. */
   readonly #ids = new Set<string>();
-  /** Never rejects. */
+  /** The release in progress. Never rejects. */
   #givingUp: Promise<void> | undefined;
 
   constructor(owner: Owner) {
@@ -20,16 +20,16 @@ export class DoubtfulClaims {
   }
 
   /**
-   * Runs a claim, and notes its session where it rejects and this owner may have the session. Called with whether an earlier one did: the owner
-   * before that is not known any more, and may have left the session open.
+   * Runs a claim, and notes its session if the claim rejects and this owner may have the session. `claim` is called with whether an earlier claim was
+   * doubtful: the owner before it is unknown then, and may have left the session open.
    */
   async watch(id: string, claim: (isDoubtful: boolean) => Promise<ClaimAnswer>): Promise<ClaimAnswer> {
-    // A claim that is made meanwhile would be given up too
+    // a claim made during a release would be released too
     while (this.#givingUp !== undefined) await this.#givingUp;
     const isDoubtful = this.#ids.delete(id);
     try {
       const answer = await claim(isDoubtful);
-      if (isDoubtful && !answer.claimed) this.#ids.add(id); // it is asked again
+      if (isDoubtful && !answer.claimed) this.#ids.add(id); // the caller continues the claim
       return answer;
     } catch (error: unknown) {
       if (!isToolError(error) || !OF_OTHERS.has(error.code)) this.#ids.add(id);
@@ -37,19 +37,19 @@ export class DoubtfulClaims {
     }
   }
 
-  /** To be called for a session that is created here. */
+  /** Must be called when a session of this id is created here. */
   forget(id: string): void {
     this.#ids.delete(id);
   }
 
-  /** Gives them up. Where it rejects, the next call does. */
+  /** Releases the doubtful claims. If it rejects, the next call tries again. */
   async giveUp(tables: Kysely<Tables>): Promise<void> {
     while (this.#givingUp !== undefined) await this.#givingUp;
     const { id: owner } = this.#owner;
     if (this.#ids.size === 0 || owner === undefined) return;
     const ids = [...this.#ids];
     const work = giveUp(tables, { owner, ids });
-    this.#givingUp = work.catch(() => {}); // this call rejects with it
+    this.#givingUp = work.catch(() => {}); // this call rejects with the error
     try {
       await work;
       for (const id of ids) this.#ids.delete(id);
@@ -59,7 +59,7 @@ export class DoubtfulClaims {
   }
 }
 
-/** The session is another process's, or there is none. */
+/** Codes of errors that prove that this owner does not have the session: another process has it, or it does not exist. */
 const OF_OTHERS: ReadonlySet<string> = new Set(["resource_busy", "not_found"]);
 
 async function giveUp(tables: Kysely<Tables>, { owner, ids }: { readonly owner: string; readonly ids: readonly string[] }): Promise<void> {
@@ -72,9 +72,9 @@ async function giveUp(tables: Kysely<Tables>, { owner, ids }: { readonly owner: 
   for (const { id, epoch } of claimed)
     await tables
       .updateTable("haft_session")
-      .set({ owner: ownerAfter({ leavesOpen: true }) }) // its last owner may have, and is not known any more
+      .set({ owner: ownerAfter({ leavesOpen: true }) }) // its earlier owner is unknown, and may have left it open
       .where("id", "=", id)
       .where("owner", "=", owner)
-      .where("epoch", "=", epoch) // should this arrive late, a later claim is not given up
+      .where("epoch", "=", epoch) // if this statement arrives late, it does not release a later claim
       .execute();
 }

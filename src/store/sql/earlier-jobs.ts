@@ -1,4 +1,4 @@
-/** The jobs in logs that were written before jobs had rows. */
+/** The jobs in logs that were written before the table of jobs existed. */
 import type { Transaction } from "kysely";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { EVENT_LIMITS, readEvent } from "../../core/recording/read-event.ts";
@@ -11,7 +11,7 @@ import { withParameters } from "./with-parameters.ts";
 
 const PAGE = 1_000;
 
-/** Gives each its row. An event that is damaged is skipped, as its session will be when it is read. */
+/** Adds a row for each job. Damaged events are skipped; they are reported when their session is read. */
 export async function listEarlierJobs(tables: Transaction<Tables>): Promise<void> {
   const statements = new JobStatements(tables);
   const inOrder = tables

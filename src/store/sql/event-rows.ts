@@ -1,11 +1,11 @@
-/** Events as rows of their table. */
+/** Converts events to rows of their table. */
 import { eventChecksum } from "./checksum.ts";
 import { joinPieces } from "../records/json-pieces.ts";
 import type { EventRow } from "../records/log-database.ts";
 import { storedText } from "../records/stored-text.ts";
 import type { EventTable, SessionTable } from "./tables.ts";
 
-/** The events behind the last one of a session, each with its checksum. */
+/** The rows of events that are appended to a session, each with its checksum. */
 export function rowsOf(
   events: readonly EventRow[],
   { id, length, head }: Pick<SessionTable, "id" | "length" | "head">,

@@ -1,6 +1,6 @@
 /**
- * Claims sessions that no process has open, several of them by one statement, which reads their logs as well. Only short logs
- * that share no events with a parent are claimed this way. Other sessions, and those whose logs do not match their checksums, are claimed one by one.
+ * Claims several sessions that no process has open by one statement, which also reads their logs. Only short logs that share no events with a parent
+ * are claimed this way. Other sessions, and those whose logs do not match their checksums, are claimed one by one.
  */
 import { sql, type CompiledQuery, type Kysely } from "kysely";
 import type { StoredPage } from "../records/log-database.ts";
@@ -16,19 +16,19 @@ export interface GroupClaimsParts {
   readonly reader: LogReader;
 }
 
-/** A session that was claimed, its whole log, and whether nothing was asked of it: see `ClaimSight`. */
+/** A claimed session, its whole log, and `isUnasked` of `ClaimSight`. */
 export interface ClaimedLog {
   readonly row: SessionTable;
   readonly page: StoredPage;
   readonly isUnasked: boolean;
 }
 
-/** So many events are read with a claim, however large each is. */
+/** Maximum number of events read with a claim, however large each is. */
 const MAX_EVENTS = 64;
 
 type ClaimedRow = SessionTable & {
   readonly is_unasked: boolean;
-  /** Null where the log is empty. */
+  /** Null if the log is empty. */
   readonly position: number | null;
   readonly event_at: number;
   readonly type: string;
@@ -45,7 +45,7 @@ export class GroupClaims {
     this.#parts = parts;
   }
 
-  /** By their stored ids. Of those that are left out nothing is claimed. */
+  /** Claims sessions by their stored ids. Those missing from the result are not claimed. */
   async claim(tables: Kysely<Tables>, ids: readonly string[]): Promise<ReadonlyMap<string, ClaimedLog>> {
     const { owner, schema } = this.#parts;
     const claimed = new Map<string, ClaimedLog>();
@@ -66,7 +66,7 @@ export class GroupClaims {
   }
 }
 
-/** A session that another statement writes just now is left out. */
+/** Skips sessions that another statement is writing. */
 function claimStatement(schema: string) {
   const [session, approval, job] = [sql.id(schema, "haft_session"), sql.id(schema, "haft_approval"), sql.id(schema, "haft_job")];
   return sql<ClaimedRow>`

@@ -1,4 +1,4 @@
-/** The statement that writes the sessions of a group, each table from arrays, and its parameters. */
+/** The one statement that writes all sessions of a group, with an array parameter for each column. */
 import { sql, type RawBuilder } from "kysely";
 import { foldJobChanges, type FoldedJob } from "../records/fold-job-changes.ts";
 import type { LogWrite } from "../records/log-database.ts";
@@ -10,17 +10,17 @@ import { jobEnded, type WebhookMessage } from "../records/webhook-messages.ts";
 /** One session's part of a group. */
 export interface GroupPart {
   readonly write: LogWrite;
-  /** The record as it is known, or is to be made. */
+  /** The record before the write: as it is known, or as it is to be created. */
   readonly from: SessionTable;
-  /** As the write leaves it; its owner is that of the claim, also where the claim is given up. */
+  /** The record after the write. `owner` is the claim's owner, even if the write releases the claim. */
   readonly to: SessionTable;
   readonly events: readonly EventTable[];
 }
 
-/** The parts of the statement that a group may do without. */
+/** The optional clauses of the statement. */
 export type GroupKind = "moved" | "made" | "added" | "begun" | "changed" | "kept";
 
-/** The name, the type and the values of a column, for an array of rows. */
+/** The name, type and value of a column, for an array of rows. */
 type Column<Row> = readonly [name: string, type: "text" | "bigint", valueOf: (row: Row) => unknown];
 
 const ownerOf = ({ write, to }: GroupPart): string | null => (write.release === true ? ownerAfter(write) : to.owner);
@@ -97,7 +97,7 @@ const KEPT: readonly Column<Kept>[] = [
   ["at", "bigint", ({ message }) => message.at],
 ];
 
-/** Which parts the statement of these has, in the order of its parameters. */
+/** The clauses that these parts need, and their parameters in the order of the statement. */
 export function groupParameters(parts: readonly GroupPart[]): {
   readonly kinds: readonly GroupKind[];
   readonly parameters: readonly unknown[];
@@ -133,19 +133,21 @@ export function groupParameters(parts: readonly GroupPart[]): {
 
 const KINDS = ["moved", "made", "added", "begun", "changed", "kept"] as const satisfies readonly GroupKind[];
 
-/** An array for each column; none where there are no rows. */
+/** One array for each column; none if there are no rows. */
 function arraysOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): readonly unknown[][] {
   return rows.length === 0 ? [] : columns.map(([, , valueOf]) => rows.map((row) => valueOf(row) ?? null));
 }
 
-/** The rows of the arrays, with their number. */
+/** Selects the rows of the arrays, numbered by `turn`. */
 function given<Row>(name: string, columns: readonly Column<Row>[]): RawBuilder<unknown> {
   const arrays = columns.map(([, type]) => (type === "text" ? sql`${""}::text[]` : sql`${""}::bigint[]`));
   const names = [...columns.map(([column]) => column), "turn"].map((column) => sql.ref(column));
   return sql`unnest(${sql.join(arrays)}) with ordinality as ${sql.ref(name)}(${sql.join(names)})`;
 }
 
-/** It returns the ids of the sessions that were written. @param kinds what `groupParameters` has parameters of */
+/**
+ * The statement for some clauses. It returns the ids of the sessions that were written. @param kinds those for which `groupParameters` has parameters
+ */
 export function groupStatement(schema: string, kinds: readonly GroupKind[]): RawBuilder<{ readonly id: string }> {
   const clauses: Readonly<Record<GroupKind, RawBuilder<unknown>>> = { ...ofSessions(schema), ...ofJobs(schema) };
   const isOfSessions = (kind: GroupKind): boolean => kind === "moved" || kind === "made";

@@ -1,8 +1,7 @@
 /**
- * Writes the sessions of a group in one statement: logs that begin, appends to sessions that this owner wrote before, changes of their jobs,
- * and claims that are given up. Each session's record is changed where owner and epoch still have it as it is known, and the rest is
- * written for those alone. Such a statement is a whole transaction, with one answer to wait for, and a process that stops in the middle
- * holds no lock.
+ * Writes the sessions of a group in one statement: new logs, appends to sessions that this owner wrote before, changes of their jobs, and releases of
+ * claims. Each session's record is updated only if its owner and epoch are as known, and events and jobs are written only for the sessions updated.
+ * The statement is a whole transaction with a single answer, and a process that stops in the middle holds no lock.
  */
 import type { CompiledQuery, Kysely } from "kysely";
 import { movedRecord, newRecord } from "./checksum.ts";
@@ -22,14 +21,14 @@ export interface GroupWritesParts {
 
 export class GroupWrites {
   readonly #parts: GroupWritesParts;
-  /** By the kinds of changes that they make: a statement is planned each time that it runs, and most groups need a small one. */
+  /** Statements by the clauses that they contain. A statement is planned each time it runs, and most groups need only a small one. */
   readonly #statements = new Map<string, CompiledQuery<{ readonly id: string }>>();
 
   constructor(parts: GroupWritesParts) {
     this.#parts = parts;
   }
 
-  /** Writes what needs nothing that is not known here. Returns the rest, which needs a transaction, and of which nothing is written. */
+  /** Writes the sessions whose state is known here. Returns the others, which need a transaction; nothing of them is written. */
   async write(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogWrite[]> {
     const { owner, records } = this.#parts;
     if (!owner.isRegistered || owner.id === undefined) return writes;

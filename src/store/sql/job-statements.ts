@@ -6,7 +6,7 @@ import { jobEnded } from "../records/webhook-messages.ts";
 import { originalText, storedText } from "../records/stored-text.ts";
 import type { Tables } from "./tables.ts";
 
-/** A compiled statement and the values for it. */
+/** A compiled statement and its parameters. */
 export interface JobStatement {
   readonly query: CompiledQuery;
   readonly parameters: readonly unknown[];
@@ -21,7 +21,7 @@ export class JobStatements {
     this.#tables = tables;
   }
 
-  /** With the statement that keeps webhooks of it. @param session as its table has it */
+  /** The statement for a change, and at its end the statement that queues its webhook messages. @param session as in the table */
   all(session: string, change: JobChange): readonly JobStatement[] {
     const own = this.of(session, change);
     if (change.type !== "end") return [own];
@@ -30,7 +30,7 @@ export class JobStatements {
     return [own, { query: this.#keep, parameters: messageValues(message) }];
   }
 
-  /** @param session as its table has it */
+  /** The statement for a change. @param session as in the table */
   of(session: string, change: JobChange): JobStatement {
     const query = (this.#queries ??= compile(this.#tables))[change.type];
     return { query, parameters: parametersOf(session, change) };
@@ -53,7 +53,7 @@ function compile(tables: Kysely<Tables>): Readonly<Record<JobChange["type"], Com
   };
 }
 
-/** In the order of the statement's text. */
+/** The parameters, in the order of the statement's text. */
 function parametersOf(session: string, change: JobChange): readonly unknown[] {
   const key = [session, storedText(change.id)];
   switch (change.type) {

@@ -1,39 +1,39 @@
-/** The records of sessions as this owner's writes left them, so that an append need not look them up. */
+/** The records of sessions as this owner last wrote them, so that an append need not look them up. */
 import type { LogWrite } from "../records/log-database.ts";
 import type { SessionTable } from "./tables.ts";
 
-/** So many records are remembered; those that were not written for longest are forgotten first. */
+/** Maximum number of records; the least recently written are forgotten first. */
 const MAX_KNOWN = 16_384;
 
 export class KnownRecords {
   /** By session id. */
   readonly #known = new Map<string, SessionTable>();
-  /** Records as the transaction under way leaves them. */
+  /** Records written by the open transaction. */
   readonly #written = new Map<string, SessionTable>();
 
-  /** A transaction begins; what an earlier one wrote and did not confirm is not in the database. */
+  /** Begins a transaction, and forgets the records of an earlier one that was not committed. */
   begin(): void {
     this.#written.clear();
   }
 
-  /** Remembers a record as the transaction under way leaves it. */
+  /** Notes a record that the open transaction writes. */
   note(sessionId: string, row: SessionTable): void {
     this.#written.set(sessionId, row);
   }
 
-  /** Takes a record as a transaction that is committed left it. */
+  /** Remembers a record that is committed. */
   remember(sessionId: string, row: SessionTable): void {
-    this.#known.delete(sessionId); // so that it goes to the end
+    this.#known.delete(sessionId); // so that it moves to the end
     this.#known.set(sessionId, row);
   }
 
-  /** Forgets a record: its claim was given up. */
+  /** Forgets a record, because its claim was released. */
   forget(sessionId: string): void {
     this.#written.delete(sessionId);
     this.#known.delete(sessionId);
   }
 
-  /** The transaction is committed. */
+  /** Remembers the records of the open transaction, which is committed. */
   confirm(): void {
     for (const [sessionId, row] of this.#written) this.remember(sessionId, row);
     for (const sessionId of this.#known.keys()) {
@@ -42,7 +42,7 @@ export class KnownRecords {
     }
   }
 
-  /** The record that a write appends to; undefined when it is not known, or the write is no append to it. */
+  /** The record that a write appends to; undefined if it is not known, or the write is not an append to it. */
   recordFor({ sessionId, create, epoch, from }: LogWrite): SessionTable | undefined {
     const row = create === undefined ? this.#known.get(sessionId) : undefined;
     return row?.length === from - 1 && row.epoch === epoch ? row : undefined;

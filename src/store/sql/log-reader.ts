@@ -1,4 +1,4 @@
-/** Reads stored logs, a branch together with what it shares with its parents, and believes nothing that its checksum does not bear out. */
+/** Reads stored logs, including the events that a branch shares with its parents, and verifies every checksum. */
 import type { Kysely } from "kysely";
 import { describeThrown } from "../../core/error.ts";
 import type { LogDamage } from "../../core/store.ts";
@@ -8,13 +8,13 @@ import type { LogStatements, StoredEvent } from "./log-statements.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { SessionTable, Tables } from "./tables.ts";
 
-/** A session's record, and why it cannot be trusted. */
+/** A session's record, with the reason if it cannot be trusted. */
 export interface FoundSession {
   readonly row: SessionTable;
   readonly damage: string | undefined;
 }
 
-/** The part of a log under one session's id. Empty when `last` is before `first`. */
+/** The part of a log that is stored under one session's id. Empty if `last` is before `first`. */
 interface Segment {
   readonly row: SessionTable;
   readonly first: number;
@@ -26,9 +26,9 @@ interface ReadEvents {
   readonly problem?: string;
 }
 
-/** Enough for one page, in UTF-16 units of text. */
+/** Maximum size of a page, in UTF-16 code units. */
 const MAX_PAGE_CHARS = 8 * 1024 * 1024;
-/** Rows of the first look; doubled while they are small. */
+/** Number of rows read first; doubled while the rows are small. */
 const FIRST_CHUNK = 64;
 const SMALL_CHUNK_CHARS = 1024 * 1024;
 const UNKNOWN_END = Number.MAX_SAFE_INTEGER;
@@ -44,7 +44,7 @@ export class LogReader {
     this.#statements = statements;
   }
 
-  /** By stored id. A session whose own record is lost is found by its events. */
+  /** Finds a session by its stored id. If only its record is lost, the session is found by its events. */
   async find(tables: Kysely<Tables>, id: string): Promise<FoundSession | undefined> {
     try {
       const row = await this.#statements.findSession(tables, id);
@@ -57,7 +57,7 @@ export class LogReader {
     }
   }
 
-  /** Every event of the page is verified, and that it follows the one before. */
+  /** Reads a page. Verifies every event, and that it follows the one before. */
   async read(
     tables: Kysely<Tables>,
     found: FoundSession,
@@ -74,7 +74,7 @@ export class LogReader {
     return page.result();
   }
 
-  /** The whole log of a session without a parent from its events, in order; undefined where that is not what its record says. */
+  /** Makes a page of the whole log of a session without a parent from its events, in order; undefined if they do not match its record. */
   pageOf(row: SessionTable, events: readonly StoredEvent[]): StoredPage | undefined {
     const found = checkRow(row.id, row);
     if (found.damage !== undefined || row.parent_id !== null || events.length !== row.length) return undefined;
@@ -85,7 +85,7 @@ export class LogReader {
     return result.damage === undefined && result.next === undefined ? result : undefined;
   }
 
-  /** Oldest first; those that end before the position are left out. */
+  /** The segments of a log, oldest first, without those that end before the position. */
   async #segments(tables: Kysely<Tables>, found: FoundSession, from: number): Promise<readonly Segment[]> {
     const segments: Segment[] = [];
     let row = found.row;
@@ -117,7 +117,7 @@ export class LogReader {
     }
   }
 
-  /** Reads a range up to the first event that cannot be read, and the problem of that one. */
+  /** Reads a range up to the first unreadable event, with the reason. */
   async #events(tables: Kysely<Tables>, session: string, [first, last]: readonly [number, number]): Promise<ReadEvents> {
     try {
       return { events: await this.#statements.eventsBetween(tables, session, [first, last]) };
@@ -132,7 +132,7 @@ export class LogReader {
     return { ...late, events: [...early.events, ...late.events] };
   }
 
-  /** The stored checksum of the event at a position, in any of its parents; undefined when there is none. */
+  /** The stored checksum of the event at a position, in this session or any ancestor; undefined if there is none. */
   async checksumAt(tables: Kysely<Tables>, row: SessionTable, position: number): Promise<string | undefined> {
     if (position === 0) return "";
     let holder = row;
@@ -144,9 +144,9 @@ export class LogReader {
     return (await this.#events(tables, holder.id, [position, position])).events[0]?.checksum;
   }
 
-  /** Whether a record that is damaged still names the right parent: its first own event says so. */
+  /** Whether a damaged record still names the right parent, which the checksum of its first own event shows. */
   async #parentHolds(tables: Kysely<Tables>, row: SessionTable): Promise<boolean> {
-    if (row.parent_id === null) return true; // the first event of all will say so
+    if (row.parent_id === null) return true; // the checksum of the first event will show
     const parent = await this.checksumAt(tables, row, row.parent_length);
     const first = row.parent_length + 1;
     const [event] = (await this.#events(tables, row.id, [first, first])).events;
@@ -159,9 +159,9 @@ class Page {
   readonly #limit: number;
   readonly #found: FoundSession;
   #damage: LogDamage | undefined;
-  /** Of the next event. */
+  /** The position of the next event. */
   position: number;
-  /** Checksum of the event before that, or of the empty log; undefined while it is not known. */
+  /** The checksum of the event before, or of the empty log; undefined until it is known. */
   previous: string | undefined;
   chars = 0;
 
@@ -190,7 +190,10 @@ class Page {
     this.position++;
   }
 
-  /** The next event cannot be read. When the end of the log is unknown, that is the end of it, and the reason is why it is unknown. */
+  /**
+   * Ends the page because the next event cannot be read. If the end of the log is unknown, the log ends here, and the reason is why the end is
+   * unknown.
+   */
   fail(reason: string): void {
     const unknownEnd = reason === MISSING ? this.#found.damage : undefined;
     this.#damage ??= { position: this.position, reason: unknownEnd ?? reason };
@@ -206,7 +209,7 @@ class Page {
   }
 }
 
-/** The head of a log whose last event this is; that of a branch which has none of its own yet names the branch as well. */
+/** The head of a log that ends with this event. The head of a branch without own events also depends on the branch. */
 function headAfter(row: SessionTable, { position, checksum }: StoredEvent): string {
   return position === row.parent_length ? rootChecksum(row, checksum) : checksum;
 }
@@ -228,7 +231,7 @@ function checkRow(id: string, row: SessionTable): FoundSession {
   return { row, damage: sessionChecksum(row) === row.checksum ? undefined : damage };
 }
 
-/** Replaces a record that is lost: a log of its own, of unknown length. */
+/** A replacement for a lost record: a log without a parent, of unknown length. */
 function recordless(id: string, damage: string): FoundSession {
   const times = { created_at: 0, updated_at: 0 };
   const row = {

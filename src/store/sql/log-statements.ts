@@ -3,7 +3,7 @@ import type { CompiledQuery, Kysely } from "kysely";
 import type { EventTable, SessionTable, Tables } from "./tables.ts";
 import { withParameters } from "./with-parameters.ts";
 
-/** So many events go into the table with one statement when there are as many. */
+/** Number of events inserted by one statement, if there are as many. */
 const MANY = 32;
 const EVENT_COLUMNS = ["session", "position", "at", "type", "call_id", "body", "checksum"] as const;
 
@@ -14,7 +14,7 @@ export type StoredEvent = Pick<EventTable, "position" | "at" | "type" | "call_id
 export class LogStatements {
   readonly #findSession: CompiledQuery<SessionTable>;
   readonly #insertEvent: CompiledQuery;
-  /** Made when first needed: it is long. */
+  /** Compiled when first needed, because it is long. */
   #insertEvents: CompiledQuery | undefined;
   readonly #moveSession: CompiledQuery;
   readonly #eventsBetween: CompiledQuery<StoredEvent>;
@@ -58,14 +58,14 @@ export class LogStatements {
     }
   }
 
-  /** Changes a session's record from what was read. False when it is not that any more, its owner and epoch included. */
+  /** Updates a session's record. Returns false if the record has changed since it was read, including its owner and epoch. */
   async moveSession(tables: Kysely<Tables>, from: SessionTable, to: SessionTable): Promise<boolean> {
     const values = [to.updated_at, to.length, to.head, to.checksum, from.id, from.owner, from.epoch, from.length, from.head];
     const { numAffectedRows } = await tables.executeQuery(withParameters(this.#moveSession, values));
     return numAffectedRows === 1n;
   }
 
-  /** In order; both positions inclusive. */
+  /** The events in order; both positions inclusive. */
   async eventsBetween(tables: Kysely<Tables>, session: string, [first, last]: readonly [number, number]): Promise<readonly StoredEvent[]> {
     return (await tables.executeQuery(withParameters(this.#eventsBetween, [session, first, last]))).rows;
   }

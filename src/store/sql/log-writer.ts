@@ -1,4 +1,4 @@
-/** Writes groups of events, each in one transaction, for sessions that this owner still has. */
+/** Writes groups of events, each group in one transaction, for sessions that this owner still has. */
 import type { Kysely, Transaction } from "kysely";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { LogOptions } from "../../core/store.ts";
@@ -18,7 +18,7 @@ import { storedText } from "../records/stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
 import { withParameters } from "./with-parameters.ts";
 
-/** So many sessions are asked about in one statement. */
+/** Maximum number of sessions looked up in one statement. */
 const ASKED_AT_ONCE = 500;
 
 export interface LogWriterParts {
@@ -35,9 +35,9 @@ export class LogWriter {
   readonly #owner: Owner;
   readonly #jobs: JobStatements;
   readonly #records = new KnownRecords();
-  /** For a database that answers at once. */
+  /** Set if the database answers at once. */
   readonly #quick: QuickAppends | undefined;
-  /** For one that has an answer to wait for. */
+  /** Set if the database is reached over a network. */
   readonly #groups: GroupWrites | undefined;
 
   constructor(parts: LogWriterParts) {
@@ -52,12 +52,12 @@ export class LogWriter {
     this.#groups = groups === undefined ? undefined : new GroupWrites({ schema: groups.schema, owner: parts.owner, records });
   }
 
-  /** Takes the record of a session that was claimed, so that the first append need not look it up. */
+  /** Remembers the record of a claimed session, so that the first append need not look it up. */
   remember(sessionId: string, row: SessionTable): void {
     this.#records.remember(sessionId, row);
   }
 
-  /** See `LogRequests.commit`. Where one session keeps a group from being written, each is tried alone. */
+  /** See `LogRequests.commit`. If one session prevents a group from being written, each is written alone. */
   async commit(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
     const [first, ...others] = writes;
     try {
@@ -72,7 +72,7 @@ export class LogWriter {
     return refusals;
   }
 
-  /** A second time, because another process may have written what was in the way. */
+  /** Tries a session's part again, because the obstacle may have been a row that another process wrote meanwhile. */
   async #commitAlone(tables: Kysely<Tables>, write: LogWrite): Promise<readonly LogRefusal[]> {
     try {
       return await this.#commitInTransaction(tables, [write]);
@@ -94,7 +94,7 @@ export class LogWriter {
     return left.length === 0 ? [] : await this.#commitInTransaction(tables, left);
   }
 
-  /** Leaves out those that only ask whether a session is still this owner's, where it is: many in one statement, which locks nothing. */
+  /** Filters out the confirmations of sessions that this owner still has, looked up by one statement for many sessions, without locks. */
   async #withoutHeld(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogWrite[]> {
     const epochs = new Map<string, number>();
     const ids = writes.filter(isQuestion).map(({ sessionId }) => storedText(sessionId));
@@ -127,7 +127,7 @@ export class LogWriter {
     return refusals;
   }
 
-  /** Returns why a session's part is left out. */
+  /** Writes one session's part. Returns the error if it is left out. */
   async #write(transaction: Transaction<Tables>, write: LogWrite): Promise<ToolError | undefined> {
     if (this.#quick?.append(write) === true) return undefined;
     const isReleaseAlone = write.release === true && write.events.length === 0 && write.create === undefined;
@@ -193,13 +193,13 @@ export class LogWriter {
     return undefined;
   }
 
-  /** Its record was changed since it was read in this transaction. */
+  /** The error of a session whose record has changed since this transaction read it. */
   async #overtaken(transaction: Transaction<Tables>, write: LogWrite): Promise<ToolError> {
     const found = await this.#reader.find(transaction, storedText(write.sessionId));
     return found === undefined ? removed(write) : this.#takenOver(transaction, write, found.row);
   }
 
-  /** Whether the log already ends with the first events of a write: the answer to an earlier commit was lost. */
+  /** Whether the log already ends with the first events of a write, because the answer to an earlier commit was lost. */
   async #isThere(
     transaction: Transaction<Tables>,
     { from, events }: LogWrite,
@@ -213,7 +213,7 @@ export class LogWriter {
     return last !== undefined && last.checksum === stored;
   }
 
-  /** Whether all events of a write are there: its claim was given up with them, and the answer was lost. */
+  /** Whether all events of a write are stored: an earlier commit wrote them and released the claim, but its answer was lost. */
   async #isWritten(transaction: Transaction<Tables>, write: LogWrite, row: SessionTable): Promise<boolean> {
     return write.events.length > 0 && (await this.#isThere(transaction, write, { row, there: write.events.length }));
   }
@@ -227,7 +227,7 @@ export class LogWriter {
   }
 }
 
-/** Whether it only asks if the session is still this owner's: see `EventLog.confirm`. */
+/** Whether a write only confirms that the session is still this owner's: see `EventLog.confirm`. */
 function isQuestion({ events, create, jobs, release }: LogWrite): boolean {
   return events.length === 0 && create === undefined && jobs === undefined && release !== true;
 }

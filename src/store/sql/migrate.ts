@@ -1,14 +1,14 @@
-/** Brings the tables of a store up to date, and refuses those that are not where they have to be. */
+/** Migrates the tables of a store, and rejects tables that are not up to date where they must be. */
 import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../../core/error.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { Tables } from "./tables.ts";
 
-/** The version that this Haft works with. */
+/** The format version of this Haft. */
 export const CURRENT_VERSION = MIGRATIONS.length;
 
-/** A version of the tables, and what it brings. */
+/** A format version, and the name of the step that makes it. */
 export interface MigrationStep {
   readonly version: number;
   readonly name: string;
@@ -22,10 +22,10 @@ export interface MigrateOptions {
 }
 
 /**
- * Brings the tables up to date: each step in a transaction, which only one process at a time can have, so that what is done stays done. An
- * empty database gets all its tables in one. Does nothing when they are up to date.
+ * Migrates the tables to the current version. Each step runs in a transaction of its own, which only one process at a time can have, so that finished
+ * steps stay. An empty database gets all tables in one transaction. Does nothing if the tables are up to date.
  *
- * @throws ToolError `corrupt_record` for tables of a newer version, or of something else; `store_failed` where they may not be changed
+ * @throws ToolError `corrupt_record` if the tables are of a newer version or not of a store; `store_failed` if they may not be changed
  */
 export async function migrate(connection: SqlConnection, { upTo = CURRENT_VERSION, onDone }: MigrateOptions = {}): Promise<void> {
   if ((await quickVersion(connection.tables)) === upTo) return requireSameSteps(connection, connection.tables);
@@ -36,14 +36,14 @@ export async function migrate(connection: SqlConnection, { upTo = CURRENT_VERSIO
   }
 }
 
-/** Runs the next step, or all of an empty database, within a transaction. Returns what was run. */
+/** Runs the next step, or all steps if the database is empty, within a transaction. Returns the steps that it ran. */
 export async function runNext(
   transaction: Transaction<Tables>,
   connection: SqlConnection,
   upTo: number = CURRENT_VERSION,
 ): Promise<readonly MigrationStep[]> {
   await connection.lockTables(transaction);
-  const version = await formatVersion(connection, transaction); // another process may have been quicker
+  const version = await formatVersion(connection, transaction); // another process may have migrated meanwhile
   if (version > 0) await requireSameSteps(connection, transaction);
   const steps = stepsBetween(version, version === 0 ? upTo : Math.min(version + 1, upTo));
   if (version === 0) await createMigrationTable(transaction);
@@ -54,7 +54,7 @@ export async function runNext(
   return steps;
 }
 
-/** The version of the tables, 0 for an empty database, and the steps up to the current one. @throws ToolError as `migrate` */
+/** The version of the tables, 0 for an empty database, and the steps that are missing. @throws ToolError as `migrate` */
 export async function pendingSteps(
   connection: SqlConnection,
 ): Promise<{ readonly version: number; readonly pending: readonly MigrationStep[] }> {
@@ -67,7 +67,7 @@ function stepsBetween(version: number, upTo: number): readonly MigrationStep[] {
   return MIGRATIONS.map(({ name }, index) => ({ version: index + 1, name })).slice(version, upTo);
 }
 
-/** Refuses tables whose sessions this version cannot read as they are. @throws ToolError `corrupt_record` */
+/** Rejects a database whose sessions this version cannot read. @throws ToolError `corrupt_record` */
 export async function requireReadable(connection: SqlConnection): Promise<void> {
   const { tables, place } = connection;
   if ((await quickVersion(tables)) === CURRENT_VERSION || (await formatVersion(connection, tables)) > 0) return;
@@ -76,7 +76,7 @@ export async function requireReadable(connection: SqlConnection): Promise<void> 
   });
 }
 
-/** Refuses tables that are not up to date, where they may not be changed. @throws ToolError `corrupt_record` */
+/** Rejects tables that are not up to date, for a store that must not migrate them. @throws ToolError `corrupt_record` */
 export async function requireCurrent(connection: SqlConnection): Promise<void> {
   const { tables, place } = connection;
   if ((await quickVersion(tables)) === CURRENT_VERSION) return requireSameSteps(connection, tables);
@@ -88,7 +88,7 @@ export async function requireCurrent(connection: SqlConnection): Promise<void> {
   });
 }
 
-/** The version that brought a part, and what those before it lack. */
+/** The version that added a part, and what earlier versions lack. */
 const PARTS = {
   jobs: { since: 2, lack: "lists no jobs" },
   access: { since: 3, lack: "keeps no keys and no refusals" },
@@ -101,7 +101,7 @@ const PARTS = {
   calls: { since: 15, lack: "keeps no calls of no session" },
 } as const;
 
-/** Refuses a store that was opened for reading and is of a version without the part. @throws ToolError `corrupt_record` */
+/** Rejects a store that was opened for reading and whose version lacks the part. @throws ToolError `corrupt_record` */
 export async function requirePart({ tables, place }: SqlConnection, part: keyof typeof PARTS): Promise<void> {
   const { since, lack } = PARTS[part];
   const version = await quickVersion(tables);
@@ -111,16 +111,16 @@ export async function requirePart({ tables, place }: SqlConnection, part: keyof 
   });
 }
 
-/** Undefined when there is more to find out. */
+/** The version of the tables; undefined if it cannot be read, and `formatVersion` must find out why. */
 async function quickVersion(tables: Kysely<Tables>): Promise<number | undefined> {
   try {
     return await lastMigration(tables);
   } catch {
-    return undefined; // most likely there is no such table; formatVersion says what is wrong otherwise
+    return undefined; // most likely the table does not exist; otherwise formatVersion reports the error
   }
 }
 
-/** 0 for an empty database. */
+/** The version of the tables, 0 for an empty database. @throws ToolError `corrupt_record` */
 async function formatVersion(connection: SqlConnection, tables: Kysely<Tables>): Promise<number> {
   const { place } = connection;
   const names = await connection.tableNames(tables);
@@ -139,7 +139,10 @@ async function formatVersion(connection: SqlConnection, tables: Kysely<Tables>):
   );
 }
 
-/** Refuses tables whose steps are others, as those of versions between two releases: some would be made twice, and some not at all. @throws ToolError `corrupt_record` */
+/**
+ * Rejects tables that were made by other steps, such as those of an unreleased version: some steps would run twice, others not at all. @throws
+ * ToolError `corrupt_record`
+ */
 async function requireSameSteps({ place }: SqlConnection, tables: Kysely<Tables>): Promise<void> {
   const steps = await tables.selectFrom("haft_migration").select(["version", "name"]).orderBy("version").execute();
   const other = steps.find(({ version, name }) => MIGRATIONS[version - 1]?.name !== name);

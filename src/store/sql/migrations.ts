@@ -1,4 +1,4 @@
-/** The steps that bring a store's tables up to date. */
+/** The steps that migrate a store's tables. */
 import type { CreateTableBuilder, SchemaModule, Transaction } from "kysely";
 import type { SqlConnection } from "./sql-connection.ts";
 import { listEarlierJobs } from "./earlier-jobs.ts";
@@ -9,7 +9,7 @@ export interface Migration {
   run(tables: Transaction<Tables>, connection: SqlConnection): Promise<void>;
 }
 
-/** The first makes version 1. A step that was published is never changed. */
+/** The steps in order; the first makes version 1. A published step is never changed. */
 export const MIGRATIONS: readonly Migration[] = [
   {
     name: "sessions, events, owners, cache",
@@ -62,7 +62,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { name: "calls of no session", run: createCallTable },
 ];
 
-/** Columns by their names. Each has a value in every row, but for those with a question mark. */
+/** Types of columns by name. A column is not null, unless its type has a question mark. */
 type Columns = Readonly<Record<string, "text" | "text?" | "integer" | "bigint" | "bigint?" | "key text" | "key integer" | "key bigint">>;
 
 function createTable(schema: SchemaModule, name: string, columns: Columns): CreateTableBuilder<string, string> {
@@ -108,7 +108,7 @@ async function createSessionTables({ schema }: Transaction<Tables>): Promise<voi
 
 const EVENT_COLUMNS = ["session", "position", "at", "type", "call_id", "body", "checksum"] as const;
 
-/** Gives every event a number. Those that are there already get theirs by time, and within a session by position. */
+/** Gives every event a sequence number. Existing events are numbered by time, and within a session by position. */
 async function numberEvents(tables: Transaction<Tables>, connection: SqlConnection): Promise<void> {
   const { schema } = tables;
   await schema.alterTable("haft_event").renameTo("haft_event_before").execute();

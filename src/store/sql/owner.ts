@@ -1,4 +1,4 @@
-/** The owners of open sessions: one row for each store object, kept fresh while its process lives. */
+/** The owners of open sessions: one row for each store object, refreshed while its process lives. */
 import { hostname } from "node:os";
 import type { Kysely, Transaction } from "kysely";
 import { addToDescription, type ProcessDescription } from "../../core/process-store.ts";
@@ -11,25 +11,25 @@ import type { SqlConnection } from "./sql-connection.ts";
 import { readableTime } from "../records/stored-text.ts";
 import type { OwnerTable, Tables } from "./tables.ts";
 
-/** Owners that ended without closing are forgotten after a day. */
+/** How long owners that ended without closing are remembered: one day, in milliseconds. */
 const FORGOTTEN_MS = 86_400_000;
 
-/** In place of an owner that is gone: none has this id. */
+/** An id that no owner has, so that a session with it counts as left open. */
 const GONE = "";
 
-/** The owner of a session whose claim is given up. @param leavesOpen the next claim is to find that the session was left open */
+/** The `owner` of a session whose claim is released. @param leavesOpen true if the next claim is to find the session left open */
 export function ownerAfter({ leavesOpen = false }: { readonly leavesOpen?: boolean | undefined }): string | null {
   return leavesOpen ? GONE : null;
 }
 
-/** An owner that lives. */
+/** An owner that is alive. */
 export interface LivingOwner {
   readonly id: string;
-  /** `process 12 on host a`. */
+  /** Such as `process 12 on host a`. */
   readonly text: string;
-  /** Where its process is reached over HTTP. Undefined for this owner itself. */
+  /** The HTTP address of its process. Undefined for this owner itself, and if none was announced. */
   readonly address: string | undefined;
-  /** Whether its process has the number and the host name of this one: it is this one, or that of another container. */
+  /** Whether its process has the same pid and host name as this one: it is this process, or one in another container. */
   readonly mayBeThisProcess: boolean;
 }
 
@@ -38,7 +38,7 @@ interface SeenOwner extends OwnerTable {
   readonly now: number;
 }
 
-/** An owner, and the description of its process where it announced one. */
+/** An owner, with the description that its process announced, if any. */
 export interface DescribedOwner extends OwnerTable {
   readonly isAlive: boolean;
   readonly silentMs: number;
@@ -52,12 +52,12 @@ export class Owner {
   readonly #watch: ClockWatch;
   #id: string | undefined;
   #registered = false;
-  /** Undefined until it announced itself. */
+  /** Undefined until `announce` was called. */
   #startedAt: number | undefined;
   #description: ProcessDescription = {};
-  /** Where readers of the feed have come to since the last beat: the number of an event. */
+  /** The highest sequence number that readers of the feed have reached since the last heartbeat. */
   #readTo: number | undefined;
-  /** Ends with the beats under way: one that came after the owner has left would make it live again. */
+  /** Settles with the heartbeats in progress: one that arrived after `leave` would revive the owner. */
   #beats: Promise<unknown> = Promise.resolve();
 
   constructor(connection: SqlConnection) {
@@ -66,22 +66,22 @@ export class Owner {
     this.#watch = new ClockWatch({ clock, toleranceMs: leaseMs / HEARTBEATS_IN_LEASE });
   }
 
-  /** Undefined until something was first claimed. */
+  /** Undefined until the owner is first registered. */
   get id(): string | undefined {
     return this.#id;
   }
 
-  /** Whether its row is there. */
+  /** Whether the owner's row is committed. */
   get isRegistered(): boolean {
     return this.#registered;
   }
 
-  /** Makes sure of the row, in the transaction that claims the first session. */
+  /** Writes the owner's row if necessary, in the transaction that claims the first session. */
   async register(transaction: Transaction<Tables>): Promise<void> {
     if (this.#registered) return;
     const now = await this.#now(transaction);
     const newId = await valueOf(this.#connection.randomText, transaction);
-    const id = (this.#id ??= newId); // another transaction may have been quicker
+    const id = (this.#id ??= newId); // another transaction may have set it meanwhile
     if (!this.#isClockDoubtful)
       await transaction
         .deleteFrom("haft_owner")
@@ -91,7 +91,7 @@ export class Owner {
     await this.#beat(transaction, id, now);
   }
 
-  /** The transaction of `register` is committed. */
+  /** Notes that the transaction of `register` is committed. */
   confirm(): void {
     this.#registered = true;
   }
@@ -110,7 +110,7 @@ export class Owner {
     this.#readTo = Math.max(this.#readTo ?? 0, readMark(mark).sequence);
   }
 
-  /** Says that this owner lives. */
+  /** Renews this owner's lease. */
   async beat(tables: Kysely<Tables>): Promise<void> {
     const id = this.#id;
     if (!this.#registered || id === undefined) return;
@@ -143,7 +143,7 @@ export class Owner {
     return Math.max(0, (last?.sequence ?? 0) - readTo);
   }
 
-  /** Gives up everything: the claims of an owner that is gone are free. */
+  /** Releases everything by deleting the owner: the claims of a missing owner are free. */
   async leave(tables: Kysely<Tables>): Promise<void> {
     this.#registered = false;
     await this.#beats;
@@ -152,7 +152,7 @@ export class Owner {
     await tables.deleteFrom("haft_owner").where("id", "=", this.#id).execute();
   }
 
-  /** An owner by its id, this one included; undefined when it is gone. */
+  /** Describes an owner, which may be this one; undefined if it is gone. */
   async describe(tables: Kysely<Tables>, id: string): Promise<LivingOwner | undefined> {
     const [row] = await this.#read(tables, [id]);
     if (row === undefined || (id !== this.#id && !this.#isAlive(row))) return undefined;
@@ -164,7 +164,7 @@ export class Owner {
     };
   }
 
-  /** Those of some owners that are gone; this one never is. */
+  /** Filters the ids of owners that are gone. This owner never is. */
   async gone(tables: Kysely<Tables>, ids: readonly string[]): Promise<readonly string[]> {
     const others = [...new Set(ids)].filter((id) => id !== this.#id);
     if (others.length === 0) return [];
@@ -173,12 +173,12 @@ export class Owner {
     return others.filter((id) => !living.has(id));
   }
 
-  /** The ids of all owners that live. */
+  /** The ids of all living owners. */
   async living(tables: Kysely<Tables>): Promise<readonly string[]> {
     return (await this.#read(tables)).filter((row) => this.#isAlive(row)).map(({ id }) => id);
   }
 
-  /** All owners, and whether each lives, with what they announced. */
+  /** All owners, whether each is alive, and the descriptions they announced. */
   async all(tables: Kysely<Tables>): Promise<readonly DescribedOwner[]> {
     const rows = await this.#read(tables);
     const processes = await tables.selectFrom("haft_process").select(["owner", "started_at", "about", "events_behind"]).execute();
@@ -191,7 +191,7 @@ export class Owner {
     });
   }
 
-  /** Other owners whose process runs, however long they were silent: one that is stopped may hold a lock of the database. */
+  /** Describes the other owners whose process runs, even if they have been silent: a stopped process may hold a lock of the database. */
   async others(tables: Kysely<Tables>): Promise<readonly string[]> {
     const rows = (await this.#read(tables)).toSorted((one, other) => one.seen_at - other.seen_at);
     const running = rows.filter((row) => row.id !== this.#id && (this.#isHere(row) ? isRunning(row.pid) : this.#isAlive(row)));
@@ -201,19 +201,19 @@ export class Owner {
   }
 
   /**
-   * A process that is gone holds nothing; one that cannot be seen from here is believed as long as it is heard of. After the database's
-   * clock was set, all are believed for as long as a lease: those that live have said so again by then.
+   * Whether an owner is alive. A process of this host that has ended is not; a process that cannot be seen from here is while its lease lasts. After
+   * the database's clock was set, all owners count as alive for the length of a lease: those that live have renewed it by then.
    */
   #isAlive(row: SeenOwner): boolean {
     if (this.#isHere(row) && !isRunning(row.pid)) return false;
     const silentMs = row.now - row.seen_at;
     const { leaseMs } = this.#connection.liveness;
     if (Math.abs(silentMs) <= leaseMs) return true;
-    // A time that is still to come shows by itself that the clock was put back.
+    // a time in the future shows that the clock was set back
     return silentMs < 0 ? this.#watch.evenForMs < leaseMs : this.#isClockDoubtful;
   }
 
-  /** A time that is longer ago than a lease may be new. */
+  /** Whether a time that seems older than a lease may be recent, because the clock was set. */
   get #isClockDoubtful(): boolean {
     return this.#watch.wasSet && this.#watch.evenForMs < this.#connection.liveness.leaseMs;
   }
@@ -222,7 +222,7 @@ export class Owner {
     return this.#connection.liveness.seesProcesses && host === hostname();
   }
 
-  /** With the time in one statement: between two, the clock may be set, or a connection be waited for. */
+  /** Reads owners together with the database's time in one statement: between two, the clock might be set, or a connection be waited for. */
   async #read(tables: Kysely<Tables>, ids?: readonly string[]): Promise<readonly SeenOwner[]> {
     const all = tables.selectFrom("haft_owner").selectAll().select(this.#connection.databaseTime.as("now"));
     return await this.#watch.reading(
@@ -239,7 +239,7 @@ export class Owner {
   }
 }
 
-/** Descriptions of owners that are not there any more. */
+/** Deletes the descriptions of owners that no longer exist. */
 async function forgetProcesses(tables: Kysely<Tables>): Promise<void> {
   const there = tables.selectFrom("haft_owner").select("id");
   await tables.deleteFrom("haft_process").where("owner", "not in", there).execute();
@@ -249,6 +249,6 @@ function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (error: unknown) {
-    return error instanceof Error && "code" in error && error.code === "EPERM"; // it is there and belongs to another user
+    return error instanceof Error && "code" in error && error.code === "EPERM"; // it exists and belongs to another user
   }
 }

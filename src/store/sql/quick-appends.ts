@@ -1,8 +1,8 @@
 /**
- * Appends to sessions that this owner wrote before, with one statement for the session and one for each event, run at once.
+ * Appends synchronously to sessions that this owner wrote before, with one statement for the session and one for each event.
  *
- * The record of a session is remembered from the last write. It is changed only where it still is exactly that in the database, its owner
- * and epoch included: a session that was claimed, removed or damaged since is not written here.
+ * The record of a session is remembered from the last write. It is updated only if the record in the database is exactly the same, including owner
+ * and epoch: a session that was claimed, removed or damaged since is not written here.
  */
 import type { CompiledQuery, Kysely } from "kysely";
 import { rowsOf } from "./event-rows.ts";
@@ -24,7 +24,7 @@ export interface QuickAppendsParts {
 
 export class QuickAppends {
   readonly #parts: QuickAppendsParts;
-  /** Made when first needed, because the tables may have to be made before. */
+  /** Prepared when first needed, because the tables may not exist before. */
   #statements: { readonly insert: RunStatement; readonly move: RunStatement; readonly release: RunStatement } | undefined;
   readonly #preparedJobs = new Map<CompiledQuery, RunStatement>();
 
@@ -32,7 +32,7 @@ export class QuickAppends {
     this.#parts = parts;
   }
 
-  /** Writes a group in one transaction. Returns false, and has written nothing, when a part of it is no append to what is known. */
+  /** Writes a group in one transaction. Returns false, having written nothing, if any part is not an append to a known record. */
   writeAll(writes: readonly LogWrite[]): boolean {
     const { sql, records } = this.#parts;
     if (!sql.isFree || !writes.every((write) => records.recordFor(write) !== undefined)) return false;
@@ -42,7 +42,7 @@ export class QuickAppends {
     return true;
   }
 
-  /** Writes one session's part in the transaction under way. Returns false, and has written nothing, when it is no append to what is known. */
+  /** Writes one session's part in the open transaction. Returns false, having written nothing, if it is not an append to a known record. */
   append(write: LogWrite): boolean {
     const { sql, tables, records } = this.#parts;
     const row = records.recordFor(write);
@@ -84,13 +84,13 @@ function insertEvent(tables: Kysely<Tables>) {
   return tables.insertInto("haft_event").values(event).compile();
 }
 
-/** Parameters: the owner from then on, id, owner and epoch. */
+/** Parameters: the new owner, then id, owner and epoch. */
 function releaseSession(tables: Kysely<Tables>) {
   const mine = tables.updateTable("haft_session").set({ owner: null });
   return mine.where("id", "=", "").where("owner", "=", "").where("epoch", "=", 0).compile();
 }
 
-/** Parameters: `newValues` of the session as it is to be, `allValues` of it as it is known. */
+/** Parameters: `newValues` of the new record, then `allValues` of the known one. */
 function moveSession(tables: Kysely<Tables>) {
   return tables
     .updateTable("haft_session")

@@ -1,26 +1,26 @@
-/** How a write of one resource makes what was read from others out of date: two counters each, and sums of them. */
+/** Versions of resources, which tell whether a value read from resources is out of date: two counters for each resource, and sums of them. */
 
-/** How often a resource was written (`self`), and how often it or something inside it was (`below`). */
+/** How often a resource was written (`self`), and how often it or a resource inside it was written (`below`). */
 export interface Generation {
   readonly self: number;
   readonly below: number;
 }
 
-/** The resources whose generations make up the versions of these. */
+/** The resources whose generations determine the versions of the given ones. */
 export function resourcesAround(resources: readonly string[]): ReadonlySet<string> {
   return new Set(resources.flatMap((resource) => [resource, ...outerResources(resource)]));
 }
 
 /**
- * The version of a resource: `below` of itself and `self` of everything around it. It moves on with every write of the resource, of
- * something inside it and of something around it, and with no other.
+ * The version of a resource: its own `below`, plus `self` of every resource around it. It increases with every write of the resource, of a resource
+ * inside it or of one around it, and with no other write.
  */
 export function versionOf(resource: string, generations: ReadonlyMap<string, Generation>): number {
   const inside = generations.get(resource)?.below ?? 0;
   return outerResources(resource).reduce((sum, outer) => sum + (generations.get(outer)?.self ?? 0), inside);
 }
 
-/** The generations that one write of these resources, each counted once, adds to. */
+/** The amounts that one write of these resources, each counted once, adds to the generations. */
 export function generationsOfWrite(resources: readonly string[]): ReadonlyMap<string, Generation> {
   const added = new Map<string, Generation>();
   const add = (resource: string, self: number): void => {
@@ -35,9 +35,7 @@ export function generationsOfWrite(resources: readonly string[]): ReadonlyMap<st
 }
 
 /**
- * Every key that a resource is strictly inside of: `file:/a/b` is inside `file:`, `file:/` and `file:/a`.
- *
- * Whether anything goes by such a key is another matter.
+ * Every key that a resource is strictly inside of: `file:/a/b` is inside `file:`, `file:/` and `file:/a`. No resource with such a key needs to exist.
  */
 export function outerResources(resource: string): readonly string[] {
   const outer: string[] = [];

@@ -1,4 +1,4 @@
-/** The tables of a store in words that all databases share, so that what is there can be compared with what should be. */
+/** The tables of a store in a form common to all databases, to compare actual tables with expected ones. */
 
 export interface ColumnShape {
   readonly kind: "text" | "integer" | "other";
@@ -7,17 +7,17 @@ export interface ColumnShape {
 
 export interface TableShape {
   readonly columns: ReadonlyMap<string, ColumnShape>;
-  /** Columns that no two rows share, as `session, id`. */
+  /** Unique keys, each as its columns: `session, id`. */
   readonly keys: ReadonlySet<string>;
-  /** The columns of other indexes by name. */
+  /** The columns of the other indexes, by name. */
   readonly indexes: ReadonlyMap<string, string>;
-  /** `parent_id -> haft_session.id`. */
+  /** Foreign keys, such as `parent_id -> haft_session.id`. */
   readonly references: ReadonlySet<string>;
 }
 
 export interface SchemaShape {
   readonly tables: ReadonlyMap<string, TableShape>;
-  /** Missing parts that only one of the databases has, in words. */
+  /** Missing parts that only one of the databases has, described as text. */
   readonly lacks: readonly string[];
 }
 
@@ -25,7 +25,7 @@ export interface ColumnRow {
   readonly table: string;
   readonly name: string;
   readonly type: string;
-  /** 0 or false for one that may be null. */
+  /** 0 or false if the column may be null. */
   readonly required: number | boolean;
 }
 
@@ -44,7 +44,7 @@ export interface ReferenceRow {
   readonly targetColumn: string;
 }
 
-/** The columns of keys are required, whether or not the database says so. */
+/** Columns of keys count as required, whether or not the database says so. */
 export function shapeOf(rows: {
   readonly columns: readonly ColumnRow[];
   readonly indexes: readonly IndexRow[];

@@ -1,4 +1,4 @@
-/** Claims sessions, one at a time, and makes sure that a session is free before it is removed. */
+/** Claims sessions, one at a time, and ensures that a session is free before it is removed. */
 import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../../core/error.ts";
 import type { LogOptions } from "../../core/store.ts";
@@ -8,22 +8,22 @@ import type { Owner } from "./owner.ts";
 import { readableText, storedText } from "../records/stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
 
-/** So many events of a log are verified at a time, while others may write in between. */
+/** Number of events verified in one transaction, between which others may write. */
 const VERIFIED_AT_ONCE = 5_000;
-/** So many may be left for the transaction that claims. */
+/** Maximum number of events verified in the transaction that claims. */
 const VERIFIED_WITH_CLAIM = 500;
-/** A development server loads a module again when its file was changed, and leaves what the module opened before. */
+/** A hint for development servers, which load a changed module again and leave its earlier stores open. */
 const LOADED_AGAIN =
   "That is another store in this process, or a container with the same host name: where a module is loaded again, keep the runtime on globalThis. ";
 
 export interface SessionClaimsParts {
   readonly owner: Owner;
   readonly reader: LogReader;
-  /** Called with the record of each session that was claimed. */
+  /** Called with the record of each claimed session. */
   readonly onClaim: (sessionId: string, row: SessionTable) => void;
 }
 
-/** Kept over the tries of a claim: after one whose answer was lost, the session has this owner. */
+/** State kept across the retries of a claim: after a try whose answer was lost, this owner already has the session. */
 export interface FoundBefore {
   wasLeftOpen: boolean;
 }
@@ -49,28 +49,28 @@ export class SessionClaims {
     return claimedAs(row, before);
   }
 
-  /** Makes a session this owner's own, so that no other can claim it until the transaction ends. False where there is none. */
+  /** Takes a session for this owner, so that no other can claim it until the transaction ends. Returns false if there is none. */
   async takeFree(transaction: Transaction<Tables>, sessionId: string): Promise<boolean> {
     for (let before: SessionTable | undefined; ;) {
       const found = await this.#reader.find(transaction, storedText(sessionId));
       if (found === undefined) return false;
       const { row } = found;
       await this.#requireFree(transaction, sessionId, row);
-      // One that is as it was when it could not be taken is a record that is missing
+      // a record that is unchanged although it could not be taken does not exist in the table
       if (row.owner === before?.owner && row.epoch === before.epoch) return true;
       if (await this.#fence(transaction, row)) return true;
       before = row;
     }
   }
 
-  /** Continues to verify a log that may be claimed. */
+  /** Verifies the next events of a log that may be claimed. */
   async #verify(transaction: Transaction<Tables>, request: ClaimRequest): Promise<{ readonly verified: number; readonly length: number }> {
     const { row } = await this.#claimable(transaction, request);
     if (row.length - request.verified <= VERIFIED_WITH_CLAIM) return { verified: request.verified, length: row.length };
     return { verified: await this.#verifyPage(transaction, request), length: row.length };
   }
 
-  /** Undefined when another claim was quicker: whether it may be claimed must be asked again. */
+  /** Undefined if another claim came first: the caller must check again whether the session may be claimed. */
   async #take(transaction: Transaction<Tables>, request: ClaimRequest, before: FoundBefore): Promise<SessionTable | undefined> {
     const found = await this.#claimable(transaction, request);
     before.wasLeftOpen ||= await this.#isLeftOpen(transaction, found.row);
@@ -82,7 +82,7 @@ export class SessionClaims {
     return row;
   }
 
-  /** Makes a session this owner's own, if it is still as it was found. From then on no other owner can write it. */
+  /** Makes this owner the owner of a session, if its record is still as found. From then on no other owner can write it. */
   async #fence(transaction: Transaction<Tables>, { id, owner, epoch }: SessionTable): Promise<boolean> {
     const { numUpdatedRows } = await transaction
       .updateTable("haft_session")
@@ -102,7 +102,7 @@ export class SessionClaims {
     return found;
   }
 
-  /** Returns up to where the log is sound. */
+  /** Verifies a page. Returns the number of events known to be sound. */
   async #verifyPage(transaction: Transaction<Tables>, { sessionId, verified }: ClaimRequest): Promise<number> {
     const found = await this.#reader.find(transaction, storedText(sessionId));
     if (found === undefined) throw notFound(sessionId);
@@ -139,7 +139,7 @@ export function claimedAs(row: SessionTable, seen: ClaimSight): ClaimAnswer {
   return { claimed: true, length: row.length, options: optionsOf(row), epoch: row.epoch, ...seen };
 }
 
-/** Several statements that see the same state of the tables. */
+/** Runs several statements on one snapshot of the tables. */
 export function lookAt<Result>(tables: Kysely<Tables>, look: (transaction: Transaction<Tables>) => Promise<Result>): Promise<Result> {
   return tables.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(look);
 }

@@ -1,4 +1,4 @@
-/** Keys, refused requests, audited calls and keyed requests in SQL tables: the same statements for every database that Kysely speaks. */
+/** Keys, refused requests, audited calls and keyed requests in SQL tables. The statements work on every database that Kysely supports. */
 import type { Kysely, Transaction } from "kysely";
 import {
   KEYED_REQUEST_KEPT_MS,
@@ -20,10 +20,10 @@ import { lockCounter } from "./counters.ts";
 import { storedText } from "../records/stored-text.ts";
 import type { RefusalTable, Tables } from "./tables.ts";
 
-/** So many rows fit into one statement. */
+/** Maximum number of rows inserted by one statement. */
 const WRITTEN_AT_ONCE = 100;
 
-/** The counters that transactions lock to number rows, by the tables of these rows. */
+/** The counters that a transaction locks to number new rows, by table. */
 const COUNTERS = { haft_refusal: "refusals", haft_call: "calls" } as const;
 type NumberedTable = keyof typeof COUNTERS;
 
@@ -39,7 +39,7 @@ export class SqlAccess implements AccessStore {
       const id = storedText(key.id);
       const body = JSON.stringify(key);
       const taken = await tables.selectFrom("haft_key").select("body").where("id", "=", id).executeTakeFirst();
-      if (taken?.body === body) return; // the answer to its own commit was lost, and this is the second try
+      if (taken?.body === body) return; // the answer to the first commit was lost, and this is a retry
       if (taken !== undefined) throw takenKey(key.id);
       const forgotten = Math.trunc(key.createdAt - DAY_MS);
       await tables.deleteFrom("haft_key").where("session", "is not", null).where("expires_at", "<", forgotten).execute();
@@ -106,7 +106,7 @@ export class SqlAccess implements AccessStore {
     if (principal !== undefined) newest = newest.where("principal", "=", storedText(principal));
     if (after !== undefined)
       newest = newest
-        .where("at", "<=", after.at) // by which the index is entered
+        .where("at", "<=", after.at) // lets the index be used
         .where((eb) => eb.or([eb("at", "<", after.at), eb("number", "<", after.number)]));
     const rows = await newest.execute();
     return callPage(
@@ -115,7 +115,7 @@ export class SqlAccess implements AccessStore {
     );
   }
 
-  /** Numbers the rows, and drops those of the lowest numbers. */
+  /** Numbers and inserts the rows, and deletes those with the lowest numbers. */
   #append(bodies: readonly (RefusedRequest | AuditedCall)[], table: NumberedTable, keep: number): Promise<void> {
     return this.#tables.transaction().execute(async (tables) => {
       await lockCounter(tables, COUNTERS[table]); // as for the positions of approvals
@@ -160,8 +160,8 @@ export class SqlAccess implements AccessStore {
         .executeTakeFirst();
       if (begun !== undefined) return undefined;
       const known = await this.#tables.selectFrom("haft_request").selectAll().where("key", "=", row.key).executeTakeFirst();
-      if (known?.holder === holder && known.fingerprint === row.fingerprint) return undefined; // a second try, as for keys
-      if (known !== undefined) return readRequest(request.key, known); // else it was forgotten in between
+      if (known?.holder === holder && known.fingerprint === row.fingerprint) return undefined; // a retry, as for keys
+      if (known !== undefined) return readRequest(request.key, known); // otherwise it was forgotten meanwhile
     }
   }
 

@@ -1,4 +1,4 @@
-/** Approval questions and rules in SQL tables: the same statements for every database that Kysely speaks. */
+/** Approval questions and rules in SQL tables. The statements work on every database that Kysely supports. */
 import type { ExpressionBuilder, Kysely, RawBuilder, Transaction } from "kysely";
 import type {
   AbandonedQuestions,
@@ -33,13 +33,13 @@ interface QuestionsOfOthers {
 }
 type Row = ExpressionBuilder<Tables, "haft_approval">;
 
-/** So many rows are forgotten at a time. */
+/** Maximum number of rows deleted or updated by one statement. */
 const PRUNED_AT_ONCE = 10_000;
 
 export class SqlApprovals implements ApprovalStore {
   readonly #connection: SqlConnection;
   readonly #owner: Owner;
-  /** The questions of sessions that wait, for those that are resumed at the same time. */
+  /** Batches the look-ups of open questions of sessions that are resumed at the same time. */
   readonly #openIn: Gathered<string, readonly Pick<ApprovalTable, "id" | "owner" | "session" | "call_id">[]>;
 
   constructor(connection: SqlConnection, owner: Owner) {
@@ -61,7 +61,7 @@ export class SqlApprovals implements ApprovalStore {
   async #put(tables: Transaction<Tables>, question: NewApproval): Promise<ApprovalTable> {
     await this.#owner.register(tables);
     await this.#requireOwn(tables, question.sessionId);
-    await lockCounter(tables, "approvals"); // two that read the same last position would be in each other's way
+    await lockCounter(tables, "approvals"); // otherwise two transactions could read the same last position
     const id = storedText(question.id);
     const kept = await tables.selectFrom("haft_approval").selectAll().where("id", "=", id).executeTakeFirst();
     const isAnswered = kept?.status === "allowed" || kept?.status === "denied";
@@ -86,12 +86,15 @@ export class SqlApprovals implements ApprovalStore {
       preview: null,
     };
     const put = await this.#putRow(tables, row, kept);
-    if (put === undefined) return this.#put(tables, question); // it was answered since
+    if (put === undefined) return this.#put(tables, question); // it was answered meanwhile
     await keepMessage(tables, approvalAsked(keptQuestion(question, put)));
     return put;
   }
 
-  /** An open row is changed in its place: an answer that is given meanwhile finds it, whichever of the two is the first. Undefined where that was the answer. */
+  /**
+   * Inserts the question, or updates an earlier row in place, so that a concurrent answer finds it, whichever is first. Undefined if the row's status
+   * has changed, because it was answered.
+   */
   #putRow(tables: Transaction<Tables>, row: QuestionRow, kept: ApprovalTable | undefined): Promise<ApprovalTable | undefined> {
     if (kept === undefined) return tables.insertInto("haft_approval").values(row).returningAll().executeTakeFirstOrThrow();
     const { id, status } = kept;
@@ -155,7 +158,7 @@ export class SqlApprovals implements ApprovalStore {
     return (await this.#withdraw(await this.#abandoned(open), at)) + (await this.#withdrawOfOthers(open, { session, at }));
   }
 
-  /** Those of a session of this owner's that an earlier one, which lives, has asked. */
+  /** Withdraws the questions of a session that this owner has claimed which an earlier, living owner asked. */
   async #withdrawOfOthers(open: readonly AskedBy[], { session, at }: QuestionsOfOthers): Promise<number> {
     const owner = this.#owner.id ?? "";
     const others = open.filter((row) => row.owner !== owner);
@@ -176,7 +179,7 @@ export class SqlApprovals implements ApprovalStore {
     return withdrawn;
   }
 
-  /** @throws ToolError `conflict` for a session that another owner has claimed */
+  /** @throws ToolError `conflict` if another owner has claimed the session */
   async #requireOwn(tables: Transaction<Tables>, sessionId: string): Promise<void> {
     const row = await tables.selectFrom("haft_session").select("owner").where("id", "=", storedText(sessionId)).executeTakeFirst();
     if (row === undefined || row.owner === null || row.owner === this.#owner.id) return;
@@ -277,13 +280,13 @@ export class SqlApprovals implements ApprovalStore {
     return pruned;
   }
 
-  /** Those that no living process waits for. */
+  /** Filters the questions that no living process waits for. */
   async #abandoned(open: readonly AskedBy[]): Promise<readonly AskedBy[]> {
     const living = await this.#living(open);
     return open.filter(({ owner }) => living.get(owner) === undefined);
   }
 
-  /** One that another owner has asked again meanwhile is left as it is. */
+  /** Withdraws open questions. A question that another owner has asked again meanwhile is left unchanged. */
   async #withdraw(abandoned: readonly AskedBy[], at: number): Promise<number> {
     let withdrawn = 0;
     for (let index = 0; index < abandoned.length; index += PRUNED_AT_ONCE) {
@@ -325,13 +328,13 @@ export class SqlApprovals implements ApprovalStore {
   }
 }
 
-/** Whether it ended by this very end: the answer to the commit was lost, and this is the second try. */
+/** Whether the question has ended with exactly this end: the answer to the first commit was lost, and this is a retry. */
 async function isEnded(tables: Kysely<Tables>, end: ApprovalEnd): Promise<boolean> {
   const same = tables.selectFrom("haft_approval").select("id").where("id", "=", storedText(end.id)).where("digest", "=", end.digest);
   return (await same.where("status", "=", end.status).where("answer", "=", answerText(end)).executeTakeFirst()) !== undefined;
 }
 
-/** The questions and rules of a session that is removed go with it. */
+/** Deletes the questions and rules of a session that is removed. */
 export async function removeApprovals(tables: Kysely<Tables>, session: string): Promise<void> {
   await tables.deleteFrom("haft_approval").where("session", "=", session).execute();
   await tables.deleteFrom("haft_approval_rule").where("session", "=", session).execute();
@@ -344,7 +347,7 @@ async function insertRule(tables: Kysely<Tables>, rule: ApprovalRule): Promise<v
   await tables.insertInto("haft_approval_rule").values(row).execute();
 }
 
-/** An open question that is overdue has expired, whether or not its process has noticed. */
+/** Matches a status. An open question that is overdue counts as expired, even if its process has not noticed. */
 function hasStatus(row: Row, status: ApprovalStatus, now: number) {
   const isOpen = row("status", "=", "open");
   if (status === "open") return row.and([isOpen, row.or([row("expires_at", "is", null), row("expires_at", ">", now)])]);

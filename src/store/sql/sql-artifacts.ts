@@ -1,4 +1,4 @@
-/** Artifacts in a SQL table, one row for each content. */
+/** Artifacts in a SQL table, one row for each distinct content. */
 import type { Artifact, ArtifactStore } from "../../core/artifact.ts";
 import { checkedArtifact } from "../records/checked-artifact.ts";
 import { requirePart } from "./migrate.ts";

@@ -1,4 +1,4 @@
-/** The persistent result cache: bodies under keys, valid while the resources they were read from keep their versions. */
+/** The persistent result cache: bodies by key, valid while the resources that they were read from keep their versions. */
 import type { CompiledQuery, Kysely, Transaction } from "kysely";
 import { ToolError } from "../../core/error.ts";
 import type { CacheRecord } from "../../core/store.ts";
@@ -11,33 +11,33 @@ import type { CacheTable, GenerationTable, Tables } from "./tables.ts";
 import type { ImmediateSql, RunStatement } from "./sql-connection.ts";
 import { withParameters } from "./with-parameters.ts";
 
-/** When there are more rows of generations, all are forgotten, and the cache with them; looked at once in so many writes. */
+/** Maximum number of rows of generations. Beyond it all are deleted, together with the cache. Checked once in `WRITES_BETWEEN_LOOKS` writes. */
 const MAX_GENERATIONS = 100_000;
 const WRITES_BETWEEN_LOOKS = 1_000;
-/** So many entries are looked at to make room. */
+/** Number of entries deleted at a time. */
 const CHUNK = 100;
-/** A power of two, and fewer than a statement may have parameters. */
+/** Maximum number of resources in a look-up: a power of two, less than the maximum number of parameters of a statement. */
 const MAX_AROUND = 16_384;
-/** The row whose `self` is added to every version. No resource is stored as empty text. */
+/** The row whose `self` is added to every version. No resource is stored as an empty text. */
 const BASE = "";
-/** Begins the row of a process that writes, before the id of its owner. No resource is stored like that. */
+/** Prefix of the row of a writing process, followed by the id of its owner. No stored resource begins with it. */
 const WRITER = "@";
-/** How often it is looked whether a process that wrote has ended without closing. */
+/** How often to check whether a process that wrote has ended without closing, in milliseconds. */
 const LOOK_MS = 1_000;
 
 export interface SqlCacheOptions {
-  /** Of all entries together. */
+  /** Maximum size of all entries together. */
   readonly maxBytes: number;
-  /** That of the connection. */
+  /** As in the connection. */
   readonly maxKeyBytes: number;
-  /** That of the connection. */
+  /** As in the connection. */
   readonly immediate: ImmediateSql | undefined;
   readonly owner: Owner;
 }
 
 /**
- * A process that ends without closing may have written something after it last said so, and another one may have read it before that. So
- * each process that writes has a row, and when one is found that is gone, all versions move on.
+ * A process that ends without closing may have written a resource without a last `invalidate`, after another process had cached a value read from it.
+ * So each writing process has a row, and when the process of a row is gone, all versions increase.
  */
 export class SqlCache {
   readonly #maxBytes: number;
@@ -58,7 +58,7 @@ export class SqlCache {
     this.#immediate = immediate;
   }
 
-  /** An entry that is replaced between the two looks was still right at the second. */
+  /** Returns the body of an entry. An entry that is replaced between the two look-ups was still valid at the second. */
   async get(tables: Kysely<Tables>, { key, now }: { readonly key: string; readonly now: number }): Promise<string | undefined> {
     if (Math.abs(now - this.#lookedAt) >= LOOK_MS) await this.#dropOfTheDead(tables, now);
     this.#findEntry ??= tables.selectFrom("haft_cache").selectAll().where("key", "=", "").compile();
@@ -70,7 +70,10 @@ export class SqlCache {
     return JSON.stringify(versions) === entry.versions ? originalText(entry.body) : undefined;
   }
 
-  /** In one look, so that all are of the same moment. @throws ToolError `too_large` for resources with too many others around them */
+  /**
+   * The versions of resources, all from one statement and so of the same moment. @throws ToolError `too_large` for resources with too many others
+   * around them
+   */
   async versions(tables: Kysely<Tables>, resources: readonly string[]): Promise<readonly number[]> {
     if (resources.length === 0) return [];
     const around = new Map([...resourcesAround(resources)].map((resource) => [this.#key(resource), resource]));
@@ -84,7 +87,7 @@ export class SqlCache {
     return resources.map((resource) => base + versionOf(resource, generations));
   }
 
-  /** A statement serves for any number up to a power of two: the row that is always wanted fills the rest. */
+  /** Uses one statement for all sizes up to a power of two, and pads the parameters with the base row, which is always wanted. */
   async #generations(tables: Kysely<Tables>, stored: readonly string[]): Promise<readonly GenerationTable[]> {
     if (stored.length > MAX_AROUND) throw new ToolError("too_large", `${stored.length} resources are too many for one cached result.`);
     const size = 2 ** Math.ceil(Math.log2(stored.length));
@@ -111,7 +114,7 @@ export class SqlCache {
 
   async invalidate(tables: Kysely<Tables>, resources: readonly string[]): Promise<void> {
     if (resources.length === 0) return;
-    // In one order everywhere: of two that write the same rows, neither waits for the other for ever
+    // sorted, so that two transactions that write the same rows cannot deadlock
     const additions = [...generationsOfWrite(resources)]
       .map(([resource, { self, below }]) => [this.#key(resource), self, below, self, below] as const)
       .sort(([one], [other]) => (one < other ? -1 : 1));
@@ -136,7 +139,7 @@ export class SqlCache {
     this.#owner.confirm();
   }
 
-  /** This process has written all that it will, and said so. */
+  /** Deletes this process's row, because it will write nothing more. */
   async leave(tables: Kysely<Tables>): Promise<void> {
     await tables.deleteFrom("haft_generation").where("resource", "=", writerRow(this.#owner)[0]).execute();
   }
@@ -160,7 +163,7 @@ export class SqlCache {
     return storedKey(text, this.#maxKeyBytes);
   }
 
-  /** Deletes the oldest entries until the rest fits. Returns what is left in bytes. */
+  /** Deletes the oldest entries until the rest fits. Returns the remaining size in bytes. */
   async #makeRoom(transaction: Transaction<Tables>, total: number): Promise<number> {
     let left = total;
     while (left > this.#maxBytes) {
@@ -183,7 +186,7 @@ function writerRow({ id = "" }: Owner): readonly [string, number, number, number
   return [WRITER + id, 0, 0, 0, 0];
 }
 
-/** Parameters: the resource, what is added to `self` and to `below`, and both again. */
+/** Parameters: the resource, the amounts added to `self` and `below`, and both amounts again. */
 function addToGeneration(tables: Kysely<Tables>): CompiledQuery {
   return tables
     .insertInto("haft_generation")
@@ -209,7 +212,7 @@ function storedEntry({ body, resources, versions, storedAt, expiresAt }: CacheRe
   return { ...entry, stored_at: storedTime(storedAt), bytes, checksum: cacheChecksum(entry) };
 }
 
-/** Begins again above every version there ever was, so that none of them comes back. */
+/** Restarts the generations above every earlier version, so that no version repeats. */
 async function forgetGenerations(transaction: Transaction<Tables>): Promise<void> {
   const { rows, self, below } = await transaction
     .selectFrom("haft_generation")
@@ -227,12 +230,12 @@ async function forgetGenerations(transaction: Transaction<Tables>): Promise<void
   await setCounter(transaction, "cache-bytes", 0);
 }
 
-/** Entries that were stored before a time, or have expired. */
+/** Selects entries that were stored before a time, or have expired. */
 export function oldEntries(tables: Kysely<Tables>, { before, now }: { readonly before: number; readonly now: number }) {
   return tables.selectFrom("haft_cache").where((entry) => entry.or([entry("stored_at", "<", before), entry("expires_at", "<=", now)]));
 }
 
-/** Forgets some of them, and counts the bytes of the rest again once there are no more. Returns how many it forgot. */
+/** Deletes some old entries, or, if there are none left, recounts the size of the rest. Returns the number of deleted entries. */
 export async function pruneEntries(
   transaction: Transaction<Tables>,
   times: { readonly before: number; readonly now: number },
@@ -255,7 +258,7 @@ export async function pruneEntries(
   return 0;
 }
 
-/** Returns how many bytes that freed. */
+/** Deletes entries. Returns the number of bytes freed. */
 async function drop(transaction: Transaction<Tables>, keys: readonly string[]): Promise<number> {
   const dropped = await transaction.deleteFrom("haft_cache").where("key", "in", keys).returning("bytes").execute();
   return dropped.reduce((sum, { bytes }) => sum + bytes, 0);

@@ -7,20 +7,20 @@ import type { SqlConnection } from "./sql-connection.ts";
 import { storedText } from "../records/stored-text.ts";
 import type { Tables } from "./tables.ts";
 
-/** Old messages are removed with one of so many. */
+/** Old messages are removed with one in so many sent messages. */
 const REMOVED_EVERY = 64;
-/** For so many channels it is counted; for others, the number of a message says whether it is one of those. */
+/** Maximum number of channels whose messages are counted; for others, the number of the message decides whether to remove old ones. */
 const COUNTED = 1_000;
-/** 2³² divided by the golden ratio: its multiples are spread evenly, also those of numbers that have an equal distance. */
+/** 2³² divided by the golden ratio. Its multiples are spread evenly, even for numbers at equal distances. */
 const SPREAD = 0x9e3779b1;
 
-/** Rolls back: the number that was drawn for a message that is refused. */
+/** Thrown to roll back a refused message, including its number. */
 const FULL = new Error("The queue is full.");
 
 export class SqlChannels implements ChannelStore {
   readonly #connection: SqlConnection;
   readonly #owner: Owner;
-  /** How many messages were sent on each channel. */
+  /** Number of messages sent on each channel. */
   readonly #sent = new Map<string, number>();
 
   constructor(connection: SqlConnection, owner: Owner) {
@@ -70,14 +70,14 @@ export class SqlChannels implements ChannelStore {
 
   async take(query: TakeEntry): Promise<ChannelEntry | undefined> {
     const found = await this.#connection.tables.transaction().execute(async (tables) => {
-      if ((await this.#firstFree(tables, query)) === undefined) return undefined; // no other transaction waits for one that finds nothing
+      if ((await this.#firstFree(tables, query)) === undefined) return undefined; // checked before the lock, so that a fruitless take blocks no other
       await this.#owner.register(tables);
       const name = storedText(query.channel);
       await tables
         .updateTable("haft_channel")
         .set("last", sql<number>`last`)
         .where("name", "=", name)
-        .execute(); // one at a time
+        .execute(); // locks the channel
       const first = await this.#firstFree(tables, query);
       if (first !== undefined)
         await one(tables, { ...query, ...first })
@@ -98,7 +98,7 @@ export class SqlChannels implements ChannelStore {
     await one(this.#connection.tables, key).set("ended", 1).execute();
   }
 
-  /** The row is locked until the end of the transaction, so that numbers become visible in their order. */
+  /** Returns the next number, and locks the channel until the transaction ends, so that messages become visible in order. */
   async #nextNumber(tables: Transaction<Tables>, name: string): Promise<number> {
     const now = await valueOf(this.#connection.databaseTime, tables);
     const { last } = await tables
@@ -141,7 +141,7 @@ function isOneOfSoMany(number: number): boolean {
   return Math.imul(number, SPREAD) >>> 0 < 2 ** 32 / REMOVED_EVERY;
 }
 
-/** SQLite gives rows without a prototype. */
+/** Makes a plain object, because SQLite returns rows without a prototype. */
 function entryOf({ number, body }: ChannelEntry): ChannelEntry {
   return { number, body };
 }
@@ -156,7 +156,7 @@ async function countOpen(tables: SqlConnection["tables"], channel: string): Prom
   return Number(count);
 }
 
-/** Of a queue, those that have not ended stay. */
+/** Removes old messages. In a queue, messages that have not ended stay. */
 async function removeOld(
   tables: Transaction<Tables>,
   { channel, isQueue, keep }: { readonly channel: string; readonly isQueue: boolean; readonly keep: number },

@@ -1,4 +1,4 @@
-/** The part of the database that the statements need to know: the part in which SQLite and others differ. */
+/** A connection to a database, with everything in which SQLite and PostgreSQL differ. */
 import type { CompiledQuery, Kysely, RawBuilder, Transaction } from "kysely";
 import type { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
@@ -7,75 +7,75 @@ import type { Tables } from "./tables.ts";
 
 export interface SqlConnection {
   readonly tables: Kysely<Tables>;
-  /** Set when the database is in this thread and answers at once. */
+  /** Set if the database is in this thread and answers at once. */
   readonly immediate?: ImmediateSql;
-  /** Set when one statement can write to several tables, from arrays: the name of the schema that they are in. */
+  /** Set if one statement can write several tables, from arrays. `schema` contains the tables. */
   readonly groups?: { readonly schema: string };
-  /** How it is known that an owner lives. */
+  /** How it is decided whether an owner is alive. */
   readonly liveness: Liveness;
-  /** Most bytes of a text that is looked up; longer ones are looked up by their digest. */
+  /** Maximum size of a text that is looked up, in bytes; longer texts are looked up by their digest. */
   readonly maxKeyBytes: number;
   /** Where the data is, for messages. */
   readonly place: string;
   /** Milliseconds since the epoch by the database's clock, which all owners share. */
   readonly databaseTime: RawBuilder<number>;
-  /** The greatest number that was ever given to an event; null before there was one. */
+  /** The greatest sequence number ever given to an event; null if there is none. */
   readonly lastSequence: RawBuilder<number | null>;
   /**
-   * The number up to which it is decided which events there are, for statements that begin later. Undefined where numbers are given in the
-   * order of commits.
+   * The sequence number up to which no event will be added any more, for statements that begin later. Undefined if numbers are given in the order of
+   * commits.
    */
   readonly settledSequence?: RawBuilder<number>;
   /** 32 random characters. */
   readonly randomText: RawBuilder<string>;
-  /** Describes as text what kept the database from doing something. */
+  /** Converts an error of the database to a ToolError. @param doing describes what failed */
   explain(thrown: unknown, doing: string): ToolError;
-  /** True when the cause is damaged data, which no second try mends. */
+  /** Whether the cause is damaged data, so that retrying does not help. */
   isDamage(thrown: unknown): boolean;
-  /** True when another connection has the lock that is needed. */
+  /** Whether another connection holds the lock. */
   isBusy(thrown: unknown): boolean;
-  /** True when a row was refused because another one is in its place, or one that it refers to is not there. */
+  /** Whether a row was refused because its key is taken, or because a row that it refers to does not exist. */
   isTaken(thrown: unknown): boolean;
-  /** True when a value was refused that this database can never hold. */
+  /** Whether a value was refused that this database can never store. */
   isUnfit(thrown: unknown): boolean;
-  /** Runs work, and runs it again where it failed for a reason that passes and it is not known to be done. */
+  /** Runs work, and retries it if it failed for a temporary reason and is not known to be done. */
   attempt<Result>(work: () => Promise<Result>): Promise<Result>;
-  /** Names of all tables that are there, for messages. */
+  /** The names of all existing tables, for messages. */
   tableNames(tables: Kysely<Tables>): Promise<readonly string[]>;
-  /** The first thing in a transaction that changes the tables themselves: only one at a time comes past it. */
+  /** Locks the tables for a migration, one transaction at a time. Must come first in a transaction that changes the tables themselves. */
   lockTables(transaction: Transaction<Tables>): Promise<void>;
-  /** Makes what `lastSequence` and `settledSequence` need, when the table of events has its numbers. */
+  /** Creates what `lastSequence` and `settledSequence` need, once events have numbers. */
   orderEvents(transaction: Transaction<Tables>): Promise<void>;
-  /** Throws ToolError `store_failed` where the tables may not be changed. Undefined where opening a file for writing says so. */
+  /** Throws ToolError `store_failed` if the tables may not be changed. Undefined if opening a file for writing already fails then. */
   readonly requireRights?: (tables: Kysely<Tables>) => Promise<void>;
-  /** Keeps all other writers out until the transaction ends. Undefined where a transaction does that by itself. */
+  /** Keeps all other writers out until the transaction ends. Undefined if every transaction does so. */
   readonly excludeWriters?: (transaction: Transaction<Tables>) => Promise<void>;
-  /** Sets the greatest number that was ever given to an event. */
+  /** Sets the greatest sequence number ever given to an event. */
   setLastSequence(transaction: Transaction<Tables>, last: number): Promise<void>;
-  /** The tables of the store as they are. */
+  /** Reads the actual tables of the store. */
   readShape(tables: Kysely<Tables>): Promise<SchemaShape>;
-  /** Says what is wrong with the file itself. Undefined where the database looks after that. */
+  /** Returns the damage of the file itself. Undefined if the database checks its own files. */
   readonly fileDamage?: (tables: Kysely<Tables>) => Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
 export interface Liveness {
-  /** An owner that was silent for longer is gone, or has no say any more. */
+  /** An owner that was silent for longer counts as gone. In milliseconds. */
   readonly leaseMs: number;
-  /** All owners of one host see each other's processes: one whose process is gone is gone at once. */
+  /** Whether owners on one host can see each other's processes. An owner whose process has ended is then gone at once. */
   readonly seesProcesses: boolean;
-  /** By which it is noticed that the database's clock was set. @default that of the system */
+  /** Used to detect that the database's clock was set. @default the system's clock */
   readonly clock?: Pick<Clock, "now">;
 }
 
-/** Statements that have run when the function that runs them returns, on the connection that `tables` uses as well. */
+/** Synchronous statements, on the same connection as `tables`. */
 export interface ImmediateSql {
-  /** False while a transaction of `tables` is under way. */
+  /** False while a transaction of `tables` is open. */
   readonly isFree: boolean;
   prepare(query: CompiledQuery): RunStatement;
-  /** Runs work in a transaction; one whose work throws or returns false is rolled back. Returns what the work returns. */
+  /** Runs work in a transaction, which is rolled back if the work throws or returns false. Returns the result of the work. */
   write(work: () => boolean): boolean;
 }
 
-/** Runs a prepared statement. Returns how many rows it changed. */
+/** Runs a prepared statement. Returns the number of changed rows. */
 export type RunStatement = (parameters: readonly unknown[]) => number;

@@ -1,4 +1,4 @@
-/** Sessions, claims and the cache in SQL tables: the same statements for every database that Kysely speaks. */
+/** Sessions, claims and the cache in SQL tables. The statements work on every database that Kysely supports. */
 import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../../core/error.ts";
 import type { CacheRecord, StoredSession } from "../../core/store.ts";
@@ -44,9 +44,9 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
 export interface SqlDatabaseOptions {
   readonly maxCacheBytes: number;
-  /** By which the owner says that it lives. @default that of all else */
+  /** A separate connection for heartbeats. @default the connection of all other statements */
   readonly beats?: SqlConnection;
-  /** Makes the tables usable, or says why they are not. */
+  /** Prepares the tables, or throws if they cannot be used. */
   readonly prepare: (connection: SqlConnection) => Promise<void>;
 }
 
@@ -60,7 +60,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
   readonly #parts: StoreParts;
   readonly #claims: SessionClaims;
   readonly #doubtful: DoubtfulClaims;
-  /** For a database that has an answer to wait for. */
+  /** Set if the database is reached over a network. */
   readonly #groupClaims: Gathered<string, ReadonlyMap<string, ClaimedLog>> | undefined;
 
   constructor(connection: SqlConnection, options: SqlDatabaseOptions) {
@@ -147,7 +147,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
   }
 
   remove(sessionId: string): Promise<boolean> {
-    let wasThere = false; // a first try may have removed it without an answer
+    let wasThere = false; // a first try may have removed it and lost the answer
     return this.#do("could not remove a session", async (tables) => {
       try {
         return await tables.transaction().execute(async (transaction) => {
@@ -210,11 +210,11 @@ export class SqlDatabase implements LogDatabase, LogRequests {
     );
   }
 
-  /** Says that this owner lives, and gives up claims that may have been made though their answers were lost; to be called every `HEARTBEAT_MS`. */
+  /** Renews this owner's lease, and releases claims that may have been made although their answers were lost. Must be called every `HEARTBEAT_MS`. */
   async beat(): Promise<void> {
     const { beats } = this.#options;
     const beat = (): Promise<void> => this.#do("could not say that it is in use", (tables) => this.#owner.beat(tables));
-    // A server or a role that has no connection left for it may still have those that are open.
+    // a server or role that allows no separate connection may still accept the statement on an open one
     await (beats === undefined ? beat() : beats.attempt(() => this.#owner.beat(beats.tables)).catch(beat));
     await this.#do("could not give up a claim", (tables) => this.#doubtful.giveUp(tables));
   }
@@ -263,7 +263,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
     }
   }
 
-  /** Names the processes that may have the lock; reading needs none. */
+  /** Adds the processes that may hold the lock to an error; finding them needs no lock. */
   async #busy(error: ToolError): Promise<ToolError> {
     const others = await this.#others();
     const holders = others.length === 0 ? "a program that has no session open here" : others.join("; ");
@@ -288,7 +288,7 @@ function failureOf({ part, method }: StoreOperation): string {
   return part === "access" ? "could not answer for its keys" : "could not be used";
 }
 
-/** The tables that an older version may lack, where the part itself does not look for them. */
+/** The part whose tables an older version may lack; undefined if the part checks that itself. */
 function tablesOf({ part, method }: StoreOperation): "access" | "approvals" | "calls" | "channels" | undefined {
   if (part === "jobs" || part === "feed") return undefined;
   if (part === "access") return method === "addCalls" || method === "calls" ? "calls" : "access";

@@ -1,6 +1,6 @@
 /**
- * The feed of a store in SQL tables: the numbers of the events' rows, which are never given twice. They are read up to the one behind which
- * a transaction that is still open may add events.
+ * The feed of a store in SQL tables, ordered by the sequence numbers of events, which are never reused. It is read up to the number after which an
+ * open transaction may still add events.
  */
 import type { Kysely, Transaction } from "kysely";
 import { isToolError } from "../../core/error.ts";
@@ -13,7 +13,7 @@ import type { SqlConnection } from "./sql-connection.ts";
 import { originalText } from "../records/stored-text.ts";
 import type { Tables } from "./tables.ts";
 
-/** So many characters of an event's checksum say that a mark is of this store. */
+/** Number of characters of an event's checksum in a mark, which prove that the mark is of this store. */
 const SEAL_CHARS = 12;
 
 export class SqlFeed implements StoreFeed {
@@ -40,11 +40,14 @@ export class SqlFeed implements StoreFeed {
     return page;
   }
 
-  /** @param read called with the last number behind which nothing is added; undefined where all that is seen is decided */
+  /**
+   * Reads from one snapshot. @param read called with the last number up to which no event will be added; undefined if that holds for all visible
+   * events
+   */
   async #look<Result>(read: (tables: Transaction<Tables>, settled: number | undefined) => Promise<Result>): Promise<Result> {
     const { tables, settledSequence } = this.#connection;
     try {
-      // Before the transaction that reads begins
+      // before the reading transaction begins
       const row = settledSequence && (await tables.selectNoFrom(settledSequence.as("settled")).executeTakeFirst());
       return await lookAt(tables, (transaction) => read(transaction, row?.settled));
     } catch (thrown: unknown) {
@@ -62,7 +65,7 @@ async function readFeed(
   const { sequence, seal } = readMark(after);
   if (seal !== undefined) {
     const row = await tables.selectFrom("haft_event").select("checksum").where("sequence", "=", sequence).executeTakeFirst();
-    // The row of a session that was removed since is not there; its number is given to no other.
+    // the row is missing if its session was removed, but its number is never reused
     const isKnown = row === undefined ? sequence <= (await lastNumber(tables, lastSequence)) : sealOf(row.checksum) === seal;
     if (!isKnown) throw unknownMark(after);
   }
@@ -90,7 +93,7 @@ function markOf({ sequence, checksum }: { readonly sequence: number; readonly ch
   return writeMark({ sequence, seal: sealOf(checksum) });
 }
 
-/** Of a damaged checksum, what can be in a mark. */
+/** Returns the seal of a checksum, reduced to valid characters in case the checksum is damaged. */
 function sealOf(checksum: string): string {
   return checksum
     .toLowerCase()
@@ -99,7 +102,7 @@ function sealOf(checksum: string): string {
     .padEnd(1, "0");
 }
 
-/** An id that is damaged names no session that could be read. */
+/** Undefined for a damaged id, which names no readable session. */
 function readableId(stored: string): string | undefined {
   try {
     return originalText(stored);

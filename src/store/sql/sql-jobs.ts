@@ -1,4 +1,4 @@
-/** The rows of jobs as other processes see them, and the wish that one ends. */
+/** The rows of jobs as other processes see them, and requests to cancel jobs. */
 import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../../core/error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -12,7 +12,7 @@ import type { SqlConnection } from "./sql-connection.ts";
 import { originalText, storedText, storedTime } from "../records/stored-text.ts";
 import type { StoredJobTable, Tables } from "./tables.ts";
 
-/** So many rows are forgotten at a time. */
+/** Maximum number of rows deleted by one statement. */
 const PRUNED_AT_ONCE = 10_000;
 
 export class SqlJobs implements JobStore {
@@ -47,7 +47,7 @@ export class SqlJobs implements JobStore {
       .offset(offset);
     if (sessionId !== undefined) query = query.where("haft_job.session", "=", storedText(sessionId));
     if (id !== undefined) query = query.where("haft_job.id", "=", storedText(id));
-    // A state that only a newer version knows must not keep the other jobs from being listed. One that is named by its id is an error.
+    // a state that only a newer version knows must not prevent listing the other jobs; for a job given by its id it is an error
     const listed = states ?? (id === undefined ? JOB_STATES : undefined);
     if (listed !== undefined) query = query.where("haft_job.state", "in", [...new Set(listed)]);
     if (listed?.length === 0) return [];
@@ -90,7 +90,7 @@ export class SqlJobs implements JobStore {
     }));
   }
 
-  /** The owner of these statements is among those that live. */
+  /** Lists sessions with jobs that no living owner has open. This owner counts as living. */
   async unattended({ limit }: Required<ListUnattendedOptions>): Promise<readonly string[]> {
     const { tables } = this.#connection;
     const living = await this.#owner.living(tables);
@@ -133,7 +133,7 @@ export async function pruneJobs(tables: Kysely<Tables>, { keep, endedBefore }: P
   return pruned;
 }
 
-/** @throws ToolError `corrupt_record` with the job's place */
+/** @throws ToolError `corrupt_record` that names the job */
 function jobOf(row: StoredJobTable, openedBy: string | undefined): StoredJob {
   const text = (stored: string): string => {
     try {

@@ -9,27 +9,27 @@ import type { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { Tables } from "./tables.ts";
 
-/** A request in line, and whose it is. */
+/** A lease request in the queue, with its owner. */
 interface OwnedEntry extends LineEntry {
   readonly owner: string;
 }
 
-/** Requests, the slots of their keys, which are locked, and the fence of what is granted. */
+/** Requests to put in the queue, the locked slots of their keys, and the fence of leases granted now. */
 interface Taking {
   readonly wanted: readonly LeaseRequest[];
   readonly slots: readonly number[];
   readonly fence: number;
 }
 
-/** So many rows fit into one statement of every database. */
+/** Maximum number of rows that one statement of every database can insert. */
 const ROWS_AT_ONCE = 1_000;
-/** A slot that no key has: requests that may close a circle take it, one after the other. */
+/** A slot that no key has. Requests that may form a cycle lock it, one at a time. */
 const CIRCLES = -1;
 
 export class SqlLeases implements LeaseStore {
   readonly #connection: SqlConnection;
   readonly #owner: Owner;
-  /** The slots of requests whose update failed: its last statement may be on its way, and put them in line when they were given back. */
+  /** The slots of requests whose update failed: its last statement may still be running, and put them in the queue after they were released. */
   readonly #doubtful = new Map<string, readonly number[]>();
   #forgotTheDead = false;
 
@@ -50,7 +50,7 @@ export class SqlLeases implements LeaseStore {
       if (waiting !== undefined) return waiting;
     }
     const slots = slotsOfAll(wanted);
-    // An update that failed holds its slots until it is over, whichever way.
+    // waits until a failed update of these tickets is committed or rolled back, because it holds its slots until then
     const locked = lockedFor(wanted, ascending([...slots, ...doubtful]));
     try {
       const answers = await tables.transaction().execute(async (transaction) => {
@@ -84,7 +84,7 @@ export class SqlLeases implements LeaseStore {
     return leases;
   }
 
-  /** The answers where every request is in line and has to stay there, which takes no lock to see; else undefined. */
+  /** Returns the answers without a lock if every request is queued and must keep waiting; otherwise undefined. */
   async #stillWaiting(tables: Kysely<Tables>, wanted: readonly LeaseRequest[]): Promise<readonly LeaseAnswer[] | undefined> {
     const all = await readEntries(tables, slotsOfAll(wanted));
     const entries = new Map(all.map((entry) => [entry.ticket, entry]));
@@ -140,14 +140,14 @@ export class SqlLeases implements LeaseStore {
     return answers;
   }
 
-  /** A circle may go through any keys, so all of the line is looked at. */
+  /** Whether a request closes a cycle. A cycle may involve any keys, so the whole queue is read. */
   async #isCircle(transaction: Transaction<Tables>, near: readonly OwnedEntry[], entry: OwnedEntry): Promise<boolean> {
     const all = new Map((await readEntries(transaction, undefined)).map((other) => [other.ticket, other]));
     for (const other of near) all.set(other.ticket, other);
     return new LeaseLine([...all.values()]).isCircle(entry);
   }
 
-  /** Those of owners that are gone are given back for them. */
+  /** Reads the requests in some slots, and deletes those of owners that are gone. */
   async #livingEntries(transaction: Transaction<Tables>, slots: readonly number[]): Promise<readonly OwnedEntry[]> {
     const entries = await readEntries(transaction, slots);
     const gone = await this.#owner.gone(
@@ -160,17 +160,17 @@ export class SqlLeases implements LeaseStore {
   }
 }
 
-/** Gives back everything that an owner has. */
+/** Releases every lease of an owner. */
 export async function removeLeases(tables: Kysely<Tables>, owner: string): Promise<void> {
   await tables.deleteFrom("haft_lease").where("owner", "=", owner).execute();
 }
 
-/** Leases of owners that were forgotten do not block, but would stay until a call wants the same. */
+/** Deletes leases of forgotten owners. They block no request, but would otherwise stay until a call requests the same keys. */
 async function forgetTheDead(transaction: Transaction<Tables>): Promise<void> {
   await transaction.deleteFrom("haft_lease").where("owner", "not in", transaction.selectFrom("haft_owner").select("id")).execute();
 }
 
-/** Of two requests that close a circle from both ends, the first keeps its place. */
+/** The slots to lock. If two requests close a cycle from both ends, the first one to lock `CIRCLES` keeps its place. */
 function lockedFor(wanted: readonly LeaseRequest[], slots: readonly number[]): readonly number[] {
   return wanted.some(({ within, callId }) => within !== callId) ? [CIRCLES, ...slots] : slots;
 }
@@ -188,9 +188,9 @@ async function giveBack(tables: Kysely<Tables>, tickets: readonly string[]): Pro
 }
 
 /**
- * Lets one transaction at a time past each slot, in ascending order, so that none waits for one that waits for it.
+ * Locks the slots, so that one transaction at a time passes each. `slots` must be ascending, so that transactions cannot deadlock.
  *
- * @returns the fence of what this transaction grants: greater than all before of these slots
+ * @returns the fence of leases that this transaction grants, greater than all earlier fences of these slots
  */
 async function lockSlots(transaction: Transaction<Tables>, slots: readonly number[]): Promise<number> {
   const rows = await transaction

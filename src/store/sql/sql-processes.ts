@@ -1,4 +1,4 @@
-/** The processes of a store in SQL tables: its owners, and the sessions that they have open. */
+/** The processes of a store in SQL tables: its owners, with their open sessions. */
 import { sql, type Kysely } from "kysely";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -41,17 +41,17 @@ function described(about: string | null): ProcessDescription {
   try {
     return about === null ? {} : readProcessDescription(parseJson(about));
   } catch {
-    return {}; // damaged: what the columns have is shown
+    return {}; // damaged: only the columns are shown
   }
 }
 
 interface OpenSession {
   readonly id: string;
-  /** How many its owner has. */
+  /** Number of open sessions of the owner. */
   readonly count: number;
 }
 
-/** The newest of each owner. */
+/** The newest open sessions of each owner. */
 async function openSessions(tables: Kysely<Tables>): Promise<ReadonlyMap<string, readonly OpenSession[]>> {
   const ranked = tables
     .selectFrom("haft_session")

@@ -1,4 +1,4 @@
-/** Webhooks in SQL tables: who receives them, and what waits to be sent. */
+/** Webhooks in SQL tables: the endpoints, and the messages to send. */
 import type { CompiledQuery, Kysely, Transaction } from "kysely";
 import type { DeliveryKey, WebhookClaim, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../../core/webhook-store.ts";
 import { valueOf, databaseTimeIn } from "./database-time.ts";
@@ -6,7 +6,7 @@ import type { SqlConnection } from "./sql-connection.ts";
 import type { Tables } from "./tables.ts";
 import type { WebhookMessage } from "../records/webhook-messages.ts";
 
-/** When a new message is due: by any clock. Later times are the database's. */
+/** A due time that has passed by any clock. Other due times are by the database's clock. */
 const AT_ONCE = 0;
 
 export class SqlWebhooks implements WebhookStore {
@@ -39,7 +39,7 @@ export class SqlWebhooks implements WebhookStore {
       for (const row of rows) {
         const own = one(tables, { endpoint: row.endpoint, messageId: row.message }).where("due_at", "=", row.due_at);
         const { numUpdatedRows } = await own.set({ due_at: again, attempts: row.attempts + 1 }).executeTakeFirst();
-        if (numUpdatedRows === 1n) claimed.push(row); // else another process was quicker
+        if (numUpdatedRows === 1n) claimed.push(row); // otherwise another process claimed it first
       }
       return claimed.map(({ endpoint, message, payload, attempts }) => ({ endpoint, messageId: message, payload, attempts: attempts + 1 }));
     });
@@ -56,12 +56,12 @@ export class SqlWebhooks implements WebhookStore {
   }
 }
 
-/** Keeps a message for each endpoint that receives its type. */
+/** Stores a message for each endpoint that receives its type. */
 export async function keepMessage(tables: Transaction<Tables>, message: WebhookMessage): Promise<void> {
   await tables.executeQuery(keepStatement(tables, message));
 }
 
-/** The statement, with its values in the order of `messageValues`. */
+/** The statement that stores a message, with its parameters in the order of `messageValues`. */
 export function keepStatement(tables: Kysely<Tables>, { id, payload, at, type }: WebhookMessage): CompiledQuery {
   return tables
     .insertInto("haft_delivery")

@@ -1,4 +1,4 @@
-/** The tables of a store, for Kysely. Ids and keys are in them as JSON text, so that any string comes back from any database. */
+/** The tables of a store, for Kysely. Ids and keys are stored as JSON text, so that any string can be read back from any database. */
 import type { Generated } from "kysely";
 
 export interface Tables {
@@ -26,7 +26,7 @@ export interface Tables {
   readonly haft_counter: CounterTable;
 }
 
-/** The migrations of the tables; the greatest version is that of the format. */
+/** The migrations that ran. The greatest version is the format version. */
 interface MigrationTable {
   readonly version: number;
   readonly name: string;
@@ -39,37 +39,37 @@ export interface OwnerTable {
   readonly pid: number;
   /** Milliseconds since the epoch by the database's clock. */
   readonly seen_at: number;
-  /** Where its process is reached over HTTP; null where it was not announced. */
+  /** The HTTP address of its process; null if none was announced. */
   readonly address: string | null;
 }
 
-/** The description of the process of an owner that announced itself. */
+/** The description of an owner's process, if it announced one. */
 interface ProcessTable {
   readonly owner: string;
   readonly started_at: number;
-  /** All that it announced but its address, as JSON. */
+  /** Everything that it announced except its address, as JSON. */
   readonly about: string;
-  /** Events that it had not read yet; null where it follows none. */
+  /** Number of events that it had not read yet; null if it reads no feed. */
   readonly events_behind: number | null;
 }
 
 export interface SessionTable {
   readonly id: string;
   readonly parent_id: string | null;
-  /** How many events of the parent the log begins with; 0 without a parent. */
+  /** Number of events that the log shares with its parent; 0 without a parent. */
   readonly parent_length: number;
   readonly created_at: number;
   readonly durability: string;
   readonly updated_at: number;
-  /** Events in all, those of the parent included. */
+  /** Total number of events, including those of the parent. */
   readonly length: number;
   /** Checksum of the last event, or of the empty log. */
   readonly head: string;
-  /** Over all of the above. */
+  /** Over all fields above. */
   readonly checksum: string;
-  /** The owner that may write it; null, or an owner that is gone, when it is not open. */
+  /** The owner that may write it. If null, or an owner that is gone, the session is not open. */
   readonly owner: string | null;
-  /** How often it was claimed, its creation included. A write names the claim that it belongs to. */
+  /** How often the session was claimed, including its creation. A write carries the epoch of its claim. */
   readonly epoch: number;
 }
 
@@ -81,16 +81,16 @@ export interface EventTable {
   readonly type: string;
   readonly call_id: string | null;
   readonly body: string;
-  /** Over this event and the checksum of the one before. */
+  /** Over this event and the checksum of the event before. */
   readonly checksum: string;
 }
 
-/** Numbered in the order of commits. No number is given twice, whatever was removed. */
+/** Events numbered in the order of commits. Numbers are never reused, even after events are removed. */
 interface NumberedEventTable extends EventTable {
   readonly sequence: Generated<number>;
 }
 
-/** A background job, as the events of its session say it is. */
+/** A background job, derived from the events of its session. */
 export interface StoredJobTable {
   readonly session: string;
   /** The id of its call, as JSON text. */
@@ -104,31 +104,31 @@ export interface StoredJobTable {
   readonly ended_at: number | null;
   readonly starts: number;
   readonly error_code: string | null;
-  /** Set while it is to be cancelled. */
+  /** Set if the job is to be cancelled. */
   readonly cancel_reason: string | null;
 }
 
-/** A key of a server. Its columns are what is asked by; `body` is the whole of it as JSON, but for `revoked_at`. */
+/** A key of a server. The columns are those used in queries; `body` is the whole key as JSON, except `revoked_at`. */
 export interface KeyTable {
   readonly id: string;
   readonly created_at: number;
-  /** Null for a key that is not a session key. */
+  /** Null if it is not a session key. */
   readonly session: string | null;
   readonly expires_at: number | null;
   readonly revoked_at: number | null;
   readonly body: string;
 }
 
-/** A request that a server refused. Its columns are what is asked by; `body` is the whole of it as JSON. */
+/** A request that a server refused. The columns are those used in queries; `body` is the whole request as JSON. */
 export interface RefusalTable {
-  /** Counts from 1, without end. */
+  /** Counts from 1 and is never reset. */
   readonly number: number;
   readonly at: number;
   readonly principal: string | null;
   readonly body: string;
 }
 
-/** A call that no session has, for the audit. As a refusal. */
+/** A call outside of sessions, for the audit. Stored like a refusal. */
 export interface AuditedCallTable extends RefusalTable {}
 
 /** A request with an `Idempotency-Key`. */
@@ -136,14 +136,14 @@ export interface RequestTable {
   readonly key: string;
   readonly fingerprint: string;
   readonly at: number;
-  /** Null while there is none. */
+  /** Null until the request is answered. */
   readonly answer: string | null;
-  /** The attempt that is under way; null when none is. */
+  /** The attempt in progress; null if there is none. */
   readonly holder: string | null;
   readonly beats: number;
 }
 
-/** An approval question. Its columns are what is asked by; `question` is the whole of it as JSON, `answer` what became of it. */
+/** An approval question. The columns are those used in queries; `question` is the whole question as JSON, `answer` how it ended. */
 export interface ApprovalTable {
   readonly id: string;
   readonly position: number;
@@ -157,7 +157,7 @@ export interface ApprovalTable {
   readonly owner: string;
   readonly question: string;
   readonly answer: string | null;
-  /** 1 where another process wants it. */
+  /** 1 if another process has requested it. */
   readonly wants_preview: number;
   readonly preview: string | null;
 }
@@ -168,7 +168,7 @@ export interface ApprovalRuleTable {
   readonly session: string | null;
   readonly expires_at: number | null;
   readonly created_at: number;
-  /** The whole of it as JSON. */
+  /** The whole rule as JSON. */
   readonly rule: string;
 }
 
@@ -178,7 +178,7 @@ interface WebhookTable {
   readonly type: string;
 }
 
-/** A message that is to be sent to an endpoint. */
+/** A message to send to an endpoint. */
 interface DeliveryTable {
   readonly endpoint: string;
   readonly message: string;
@@ -193,13 +193,13 @@ interface ArtifactTable {
   /** The SHA-256 of its bytes. */
   readonly id: string;
   readonly media_type: string;
-  /** The last time. */
+  /** The last time the artifact was stored. */
   readonly stored_at: number;
   /** As base64. */
   readonly data: string;
 }
 
-/** A channel on which something was sent. */
+/** A channel that has had a message. */
 interface ChannelTable {
   readonly name: string;
   /** The number of its latest message. */
@@ -211,15 +211,15 @@ interface ChannelMessageTable {
   readonly number: number;
   readonly sender: string;
   readonly sender_id: string;
-  /** The whole of it as JSON. */
+  /** The whole message as JSON. */
   readonly body: string;
-  /** Of a queue: the owner that has taken it; null where none has. */
+  /** The owner that has taken the message of a queue; null if none has. */
   readonly holder: string | null;
-  /** 0 or 1: of a queue, it has been received. */
+  /** 0 or 1: whether the message of a queue was received. */
   readonly ended: number;
 }
 
-/** A request of a lease, once for each slot of its keys: see lease-line.ts. */
+/** A lease request, with one row for each slot of its keys: see lease-line.ts. */
 interface LeaseTable {
   readonly ticket: string;
   readonly slot: number;
@@ -227,11 +227,11 @@ interface LeaseTable {
   readonly place: number;
   /** Null while it waits. */
   readonly fence: number | null;
-  /** The whole of it as JSON. */
+  /** The whole request as JSON. */
   readonly request: string;
 }
 
-/** The last fence that was given in a slot. */
+/** The last fence given in a slot. */
 interface LeaseSlotTable {
   readonly slot: number;
   readonly fence: number;
@@ -240,7 +240,7 @@ interface LeaseSlotTable {
 export interface CacheTable {
   readonly key: string;
   readonly body: string;
-  /** JSON lists of equal length. */
+  /** JSON arrays of equal length, here and in `versions`. */
   readonly resources: string;
   readonly versions: string;
   readonly stored_at: number;
@@ -256,7 +256,7 @@ export interface GenerationTable {
   readonly below: number;
 }
 
-/** `cache-bytes` is a sum that would take a walk over the table; the others are only locked, by transactions that number rows. */
+/** `cache-bytes` is a sum that would otherwise need a scan of the table. The others are only locked, by transactions that number rows. */
 export interface CounterTable {
   readonly name: "cache-bytes" | "approvals" | "refusals" | "calls";
   readonly value: number;
