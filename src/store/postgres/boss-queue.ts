@@ -1,4 +1,4 @@
-/** The queue of sessions in PostgreSQL: pg-boss, in a schema of its own next to that of the store. */
+/** The queue of sessions in PostgreSQL: pg-boss, in a schema of its own next to the store's. */
 import type { ConstructorOptions, PgBoss } from "pg-boss";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { cannotLoad } from "../../core/late-package.ts";
@@ -11,17 +11,17 @@ import { originalText, storedKey, storedText } from "../records/stored-text.ts";
 import { shownUrl, type PostgresSettings } from "./postgres-settings.ts";
 
 const QUEUE = "haft-sessions";
-/** pg-boss writes the schema's name into statements and functions. */
+/** pg-boss writes the name of the schema into statements and functions. */
 const SCHEMA_NAME = /^[A-Za-z_]\w{0,44}$/u;
-/** Longer keys do not fit into an index. */
+/** Maximum size of a key, in bytes, so that it fits into an index. */
 const KEY_BYTES = 1_000;
-/** Most offers of one statement. */
+/** Maximum number of sessions offered by one statement. */
 const OFFERED_AT_ONCE = 1_000;
 
-/** A session is held as long as its jobs run; a day is the most that pg-boss allows, and a session still open then is refused to others. */
+/** A session is held while its jobs run. A day is the maximum of pg-boss; after it, the store still refuses the session to other processes. */
 const HELD_SECONDS = 24 * 60 * 60;
 const QUEUE_OPTIONS = {
-  policy: "exclusive", // by its key a session is in the queue once, waiting or taken
+  policy: "exclusive", // a session is in the queue at most once, waiting or taken
   expireInSeconds: HELD_SECONDS,
   heartbeatSeconds: 10,
   retryLimit: 1_000,
@@ -41,20 +41,20 @@ const BOSS_OPTIONS = {
   reindex: false,
   monitorVacuum: false,
   application_name: "haft",
-  openTelemetry: { enabled: false }, // it would make a trace of each look for offers, twice a second
+  openTelemetry: { enabled: false }, // it would make a trace of each poll, twice a second
 } as const satisfies ConstructorOptions;
 
-/** How often offers are looked for where no process tells of them, where they do, and that of those that failed and are due again. */
+/** How often to poll for offers, in milliseconds: without notifications, and with them, to find failed sessions that are due again. */
 const POLL_MS = 500;
 const POLL_LIVE_MS = 1_000;
 
-/** pg-boss keeps it as jsonb, which does not hold every text. */
+/** The data of an entry. pg-boss stores it as jsonb, which cannot hold every text. */
 interface Offered {
-  /** The id as JSON text. */
+  /** The session id as JSON text. */
   readonly session: string;
 }
 
-/** Connects when it is opened. @param notifier tells other processes of offers; without one they look for them */
+/** Makes a queue that connects when it is opened. @param notifier notifies other processes of offers; without one they poll */
 export function bossQueue(settings: PostgresSettings, notifier?: StoreNotifier): SessionQueue {
   return new BossQueue(settings, notifier);
 }
@@ -64,7 +64,7 @@ class BossQueue implements SessionQueue {
   readonly #notifier: StoreNotifier | undefined;
   readonly #listeners = new Set<(error: unknown) => void>();
   readonly #taking = new Set<TakenEntries<Offered>>();
-  /** Offers that come while a statement is under way go together with the next. */
+  /** Batches offers: those made while a statement runs go into the next one. */
   readonly #offers = new Gathered((ids: readonly string[]) => this.#insert([...new Set(ids)]));
   #opening: Promise<PgBoss> | undefined;
   #isClosed = false;
@@ -94,7 +94,7 @@ class BossQueue implements SessionQueue {
       concurrency,
       clock,
       onError: (error) => onError(this.#explain(error)),
-      pollMs: () => (follower.isLive ? POLL_LIVE_MS : POLL_MS) * (0.75 + random.next() / 2), // processes that began together do not look together
+      pollMs: () => (follower.isLive ? POLL_LIVE_MS : POLL_MS) * (0.75 + random.next() / 2), // random, so that processes that started together do not poll together
     });
     this.#taking.add(entries);
     return {
@@ -118,7 +118,7 @@ class BossQueue implements SessionQueue {
   #whenOpen(): Promise<PgBoss> {
     if (this.#isClosed) return Promise.reject(new ToolError("store_failed", `${this.#place} is closed.`, { retryable: false }));
     this.#opening ??= this.#start().catch((thrown: unknown) => {
-      this.#opening = undefined; // what was wrong may be put right
+      this.#opening = undefined; // the cause may be fixed, so the next call tries again
       throw this.#explain(thrown);
     });
     return this.#opening;
@@ -161,7 +161,7 @@ class BossQueue implements SessionQueue {
     }
     if (count === 0) return 0;
     this.#notifier?.note({ parts: ["queue"], sessionIds: [] });
-    for (const entries of this.#taking) entries.call(); // own notifications are not received
+    for (const entries of this.#taking) entries.call(); // this process does not receive its own notifications
     return count;
   }
 
@@ -192,15 +192,15 @@ class BossQueue implements SessionQueue {
 }
 
 /**
- * Settings of `pg`, to which pg-boss passes on what it is given: without them a statement on a connection whose other end is gone would never end, and
- * the queue gives and takes no session as long as one is under way.
+ * Settings of `pg`, which pg-boss passes on. Without them, a statement on a connection whose other end is gone would never end, and the queue could
+ * neither offer nor take sessions while it is pending.
  */
 function answersWithin(answerTimeoutMs: number): ConstructorOptions {
   const settings = { query_timeout: answerTimeoutMs, keepAlive: true };
-  return settings as ConstructorOptions; // its types leave them out
+  return settings as ConstructorOptions; // the types of pg-boss omit these settings
 }
 
-/** The schema of pg-boss's tables. @throws ToolError `invalid_argument` for a name of which none can be made */
+/** The schema of pg-boss's tables. @throws ToolError `invalid_argument` if no name can be derived from the store's schema */
 function bossSchema({ schema }: PostgresSettings): string {
   if (SCHEMA_NAME.test(schema)) return `${schema.toLowerCase()}_jobs`;
   throw new ToolError("invalid_argument", `The schema ${JSON.stringify(schema)} cannot have a queue of jobs beside it.`, {

@@ -1,4 +1,4 @@
-/** PostgreSQL as Kysely and the store need it. */
+/** A connection to PostgreSQL through Kysely. */
 import { Kysely, PostgresDialect, PostgresQueryCompiler, sql } from "kysely";
 import type { DataTypeNode, PostgresPool, QueryCompiler } from "kysely";
 import type { Clock } from "../../core/ports.ts";
@@ -11,14 +11,14 @@ import { tableLocks } from "./postgres-table-locks.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";
 import type { Tables } from "../sql/tables.ts";
 
-/** The bytes that fit into an index: a third of a page of 8 kB, less what belongs to other columns. */
+/** Maximum size of an indexed text, in bytes: a third of an 8 kB page, minus room for other columns. */
 const MAX_KEY_BYTES = 2_000;
 const MAX_CONFLICTS = 10;
 const FIRST_WAIT_MS = 20;
-/** A server that is restarted again and again may be there for a second only. */
+/** Maximum wait between two tries, in milliseconds. Short, because a server that restarts repeatedly may be up for only a second. */
 const MAX_WAIT_MS = 200;
 
-/** @param pool opened when the first statement is run */
+/** @param pool called when the first statement is run */
 export function connectPostgres(settings: PostgresSettings, pool: () => Promise<PostgresPool>): SqlConnection {
   const { schema, leaseMs } = settings;
   const place = postgresPlace(settings);
@@ -33,7 +33,7 @@ export function connectPostgres(settings: PostgresSettings, pool: () => Promise<
     ...eventOrder(schema),
     randomText: sql<string>`replace(gen_random_uuid()::text, '-', '')`,
     explain: (thrown, doing) => explainPostgres(thrown, `${place} ${doing}`, settings),
-    isDamage: () => false, // what is stored is shown as it is, and its checksums say whether it is sound
+    isDamage: () => false, // damaged data is detected by checksums only
     isBusy: isPostgresBusy,
     isTaken: isPostgresTaken,
     isUnfit: isPostgresUnfit,
@@ -48,7 +48,7 @@ export function connectPostgres(settings: PostgresSettings, pool: () => Promise<
   };
 }
 
-/** `integer` has 64 bits in SQLite and 32 here; a time in milliseconds needs more. */
+/** Widens `integer`, which has 64 bits in SQLite and 32 in PostgreSQL; times in milliseconds need more. */
 class HaftPostgresDialect extends PostgresDialect {
   override createQueryCompiler(): QueryCompiler {
     return new WideIntegers();
@@ -65,7 +65,10 @@ class WideIntegers extends PostgresQueryCompiler {
   }
 }
 
-/** Nothing that a store writes is done twice when it is run again: events that are there already are found, and the rest is set, not added. */
+/**
+ * Runs work again after transaction conflicts, and after lost connections for up to `retryMs`. Work may run twice: all writes of a store are
+ * idempotent, because stored events are recognized, and other values are set, not added.
+ */
 export async function attemptAgain<Result>(
   work: () => Promise<Result>,
   { retryMs, clock }: { readonly retryMs: number; readonly clock: Clock },
@@ -81,7 +84,7 @@ export async function attemptAgain<Result>(
         continue;
       }
       if (!isLost(error)) throw error;
-      until ??= clock.now() + retryMs; // a connection whose other end vanished may show it late
+      until ??= clock.now() + retryMs; // counted from here, because a vanished connection may take long to fail
       if (clock.now() + waitMs > until) throw error;
     }
     await new Promise<void>((resolve) => void clock.timer(resolve, waitMs));

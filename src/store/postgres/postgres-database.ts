@@ -1,4 +1,4 @@
-/** A PostgreSQL database as what is behind a store. Loads Kysely and `pg`. */
+/** A PostgreSQL database behind a store. Loads Kysely and `pg`. */
 import type { PostgresPool } from "kysely";
 import { migrate, requireCurrent, requireReadable } from "../sql/migrate.ts";
 import { connectPostgres } from "./postgres-connection.ts";
@@ -19,7 +19,9 @@ export function openPostgresDatabase(settings: PostgresSettings, pool?: () => Pr
   });
 }
 
-/** One connection, which no other statement holds up, and which is replaced before the lease ends where nothing comes back on it. */
+/**
+ * A separate connection for heartbeats, so that no other statement delays them. It is replaced before the lease ends if the server does not answer.
+ */
 function connectionOfBeats(settings: PostgresSettings): SqlConnection {
   const answerTimeoutMs = Math.min(settings.answerTimeoutMs, Math.ceil(settings.leaseMs / HEARTBEATS_IN_LEASE));
   const own = {

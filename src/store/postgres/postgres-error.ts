@@ -1,4 +1,4 @@
-/** The meaning of PostgreSQL's errors for a store, as messages that say what would help. */
+/** Explains PostgreSQL's errors to users of a store, with hints that help. */
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import { StoreRefusal } from "../../core/store-refusal.ts";
@@ -19,7 +19,7 @@ const UNTRUSTED: Meaning = {
 };
 const DAMAGED: Meaning = { code: "corrupt_record", hint: "The data of the server itself is damaged: restore its tables from a backup." };
 
-/** By SQLSTATE or code of the system. @see https://www.postgresql.org/docs/current/errcodes-appendix.html */
+/** Meanings by SQLSTATE or system code. @see https://www.postgresql.org/docs/current/errcodes-appendix.html */
 const MEANINGS: ReadonlyMap<string, Meaning> = new Map([
   ["28P01", { hint: "Correct the user or the password in url." }],
   [
@@ -56,7 +56,7 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map([
   ["EACCES", { hint: "This user may not reach the socket or the file that url names." }],
 ]);
 /**
- * Refusals that no second try changes, by their text: PgBouncer gives all of its errors the code 08P01, and `pg` gives its own none.
+ * Permanent refusals, recognized by their text: PgBouncer gives all of its errors the code 08P01, and `pg` gives its own none.
  *
  * @see https://github.com/pgbouncer/pgbouncer/blob/master/src/client.c (2026-11)
  */
@@ -77,15 +77,15 @@ const REFUSALS: readonly (readonly [text: RegExp, meaning: Meaning])[] = [
     { hint: "Turn TLS on there (client_tls_sslmode of PgBouncer, ssl of PostgreSQL), or take sslmode out of url." },
   ],
 ];
-/** Codes of refusals that last until a setting is changed: a login, a certificate, a right. */
+/** Codes of refusals that last until a login, a certificate or a right is changed. */
 const FINAL_CODES =
   /^(?:28\w{3}|3D000|42501|EACCES|CERT_\w+|ERR_TLS_CERT_\w+|UNABLE_TO_\w+|SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT)$/u;
 const NO_FILE: Meaning = { hint: "url names a file that is not there; correct sslrootcert, sslcert or sslkey." };
 const UNREACHABLE: Meaning = { hint: "Start PostgreSQL, or correct url; what waits is tried again." };
 
 /**
- * SQLSTATEs, and codes of the system, with which a connection ends or does not come about, or is of no use: after a failover, one to the server that takes
- * no writes any more (25006) stays open, and a new one may lead to the one that does.
+ * SQLSTATEs and system codes of connections that ended, could not be made, or are of no use. 25006 is among them: after a failover, a connection to a
+ * server that has become read-only stays open, and a new one may reach the primary.
  */
 const LOST_CLASSES = /^(?:08|57P0[1-5]|25P0[34]|25006)/u;
 const LOST_CODES: ReadonlySet<string> = new Set([
@@ -102,18 +102,18 @@ const LOST_CODES: ReadonlySet<string> = new Set([
 const LOST_TEXT =
   /connection terminated|connection ended|query read timeout|timeout exceeded when trying to connect|timeout expired|client was closed|not queryable|discarded/iu;
 const CONFLICTS: ReadonlySet<string> = new Set(["40001", "40P01", "23505"]);
-/** Of the system and of TLS, with room to spare. */
+/** Maximum length of a system or TLS code, with some margin. */
 const MAX_CODE_CHARS = 50;
-/** Values of the wrong kind or size, and rows that an index cannot hold. */
+/** SQLSTATEs of values of the wrong kind or size, and of rows that do not fit into an index. */
 const UNFIT = /^(?:22|54)/u;
 
-/** How long is waited before the driver gives up, in milliseconds. */
+/** How long the driver waits before it gives up, in milliseconds. */
 export interface PostgresTimes {
   readonly answerTimeoutMs: number;
   readonly connectTimeoutMs: number;
 }
 
-/** Timeouts of `pg`, which does not say what was waited for, nor how long. */
+/** Timeouts of `pg`, whose messages say neither what was waited for nor how long. */
 const TIMEOUTS: readonly (readonly [text: RegExp, what: (times: PostgresTimes) => string])[] = [
   [/query read timeout/iu, ({ answerTimeoutMs: ms }) => `it gave no answer to a statement for ${ms} ms (answerTimeoutMs)`],
   [
@@ -123,7 +123,7 @@ const TIMEOUTS: readonly (readonly [text: RegExp, what: (times: PostgresTimes) =
 ];
 const SILENT: Meaning = { hint: "See whether PostgreSQL, and what is in front of it, answers; what waits is tried again." };
 
-/** An error of the driver or the server as `store_failed`, or `corrupt_record` when the data is the cause. A ToolError comes back unchanged. */
+/** Converts an error of the driver or server to `store_failed`, or to `corrupt_record` if the data is the cause. Returns a ToolError unchanged. */
 export function explainPostgres(thrown: unknown, doing: string, times?: PostgresTimes): ToolError {
   if (thrown instanceof ToolError) return thrown;
   const code = codeOf(thrown);
@@ -140,7 +140,7 @@ export function explainPostgres(thrown: unknown, doing: string, times?: Postgres
   });
 }
 
-/** True when the connection ended or is to be replaced, or none could be had: what was under way may be done or not. */
+/** Whether the connection was lost, must be replaced, or could not be made. The statement in flight may or may not have taken effect. */
 export function isLost(thrown: unknown): boolean {
   if (refusal(thrown) !== undefined) return false;
   const code = codeOf(thrown);
@@ -151,34 +151,34 @@ export function isLost(thrown: unknown): boolean {
 function refusal(thrown: unknown): Meaning | undefined {
   if (thrown instanceof ToolError || !(thrown instanceof Error)) return undefined;
   const code = codeOf(thrown);
-  if (code === "ENOENT") return "syscall" in thrown && thrown.syscall === "open" ? NO_FILE : undefined; // of a socket, it comes with the server
+  if (code === "ENOENT") return "syscall" in thrown && thrown.syscall === "open" ? NO_FILE : undefined; // for a socket, ENOENT goes away when the server starts
   if (code !== undefined && code !== "08P01") return undefined;
   return REFUSALS.find(([text]) => text.test(thrown.message))?.[1];
 }
 
-/** True when two transactions were in each other's way: nothing of this one is done, and it may be run again at once. */
+/** Whether the transaction was rolled back because of a conflict with another, and can be retried at once. */
 export function isTransactionConflict(thrown: unknown): boolean {
   return CONFLICTS.has(codeOf(thrown) ?? "");
 }
 
-/** True when another connection has the lock. */
+/** Whether another connection holds the lock. */
 export function isPostgresBusy(thrown: unknown): boolean {
   return codeOf(thrown) === "55P03";
 }
 
-/** True when a row that is unique is there already, or one that is referred to is not. */
+/** Whether a unique key is taken, or a referenced row does not exist. */
 export function isPostgresTaken(thrown: unknown): boolean {
   const code = codeOf(thrown);
   return code === "23505" || code === "23503";
 }
 
-/** True when no second try can store the value. */
+/** Whether the value can never be stored. */
 export function isPostgresUnfit(thrown: unknown): boolean {
   return UNFIT.test(codeOf(thrown) ?? "");
 }
 
 function textOf(thrown: unknown): string {
-  // A host with several addresses: one error for each, and no text of its own
+  // for a host with several addresses, the AggregateError has one error for each and no message
   if (thrown instanceof AggregateError && thrown.message === "") return thrown.errors.map(describeThrown).join("; ");
   return describeThrown(thrown).replace(/\.$/u, "");
 }

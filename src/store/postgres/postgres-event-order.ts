@@ -1,9 +1,9 @@
 /**
- * The order of events in PostgreSQL, where a transaction may commit later than one that took greater numbers.
+ * The order of events in PostgreSQL, where a transaction may commit after one that took greater sequence numbers.
  *
- * Before a transaction takes its first number, it holds a shared lock that is named by the last number given until then; the server
- * releases it when the transaction has ended. Up to the least of these names, and to the last number given before they were looked at, no
- * event can be added any more.
+ * Before a transaction takes its first number, it acquires a shared advisory lock whose key is the last number given so far; the server releases the
+ * lock when the transaction ends. No more events can be added up to the lowest of these keys, and up to the last number given before the locks were
+ * read.
  */
 import { sql, type Transaction } from "kysely";
 import type { SqlConnection } from "../sql/sql-connection.ts";
@@ -27,7 +27,10 @@ export function eventOrder(
   };
 }
 
-/** They run with the rights of who made the tables: a role that may only read needs none of the sequence. */
+/**
+ * Creates the functions as `security definer`: they run with the rights of the role that made the tables, so that a read-only role needs no rights on
+ * the sequence.
+ */
 async function createFunctions(transaction: Transaction<Tables>, schema: string): Promise<void> {
   const { rows } = await sql<{ name: string; number: number }>`
     select name, name::regclass::oid::bigint as number
@@ -64,7 +67,7 @@ async function createFunctions(transaction: Transaction<Tables>, schema: string)
     for each statement execute function ${sql.id(schema, MARK)}()`.execute(transaction);
 }
 
-/** The locks of two numbers take them as signed. */
+/** Converts a number to a signed 32-bit one, as the two-key advisory locks need. */
 function signed(number: number): number {
   return number | 0;
 }

@@ -1,8 +1,9 @@
 /**
- * Tells the processes of a store in PostgreSQL at once what was written, by `LISTEN` and `NOTIFY` on a connection of its own.
+ * Notifies the processes of a store in PostgreSQL at once of writes, by `LISTEN` and `NOTIFY` on a separate connection.
  *
- * A notification inside a transaction makes the commits of a whole server wait for each other, so none is sent with what it is about: what was
- * written within 10 milliseconds, or 50 where it is events alone, is named in one statement, which waits for no disk. It may be lost; readers look by themselves as well.
+ * `NOTIFY` inside a transaction serializes the commits of the whole server, so notifications are sent separately from the writes: one statement names
+ * everything written within 10 milliseconds, or 50 if only events were written, and does not wait for the disk. Notifications may be lost, so readers
+ * also poll.
  */
 import { hash } from "node:crypto";
 import type { Client } from "pg";
@@ -14,22 +15,22 @@ import { isStringArray } from "../../core/base/json.ts";
 import { loadPostgresDriver } from "./postgres-pool.ts";
 import type { PostgresSettings } from "./postgres-settings.ts";
 
-/** The shortest time between two notifications. */
+/** Minimum time between two notifications, in milliseconds. */
 const SEND_EVERY_MS = 10;
-/** The same where only events have moved: each notification wakes every process of the store. */
+/** The same if only events were written, because each notification wakes every process of the store. */
 const EVENTS_EVERY_MS = 50;
-/** PostgreSQL takes fewer than 8,000 bytes. */
+/** Maximum size of a payload, in bytes; PostgreSQL accepts less than 8,000. */
 const MAX_BYTES = 7_900;
-/** With more sessions or channels, readers look at everything. */
+/** Maximum number of sessions or channels named in a notification. With more, readers check all of them. */
 const MAX_NAMED = 500;
-/** How often a connection that may be dead without a sign is tried, and how long it may take. */
+/** How often to probe a connection that may have died silently, and how long the answer may take, in milliseconds. */
 const TRY_EVERY_MS = 15_000;
 const ANSWER_MS = 5_000;
-/** So long may a notification take that another connection sends to try whether any arrive. */
+/** How long to wait for a trial notification from another connection, in milliseconds. */
 const TRIAL_MS = 2_000;
 const FIRST_WAIT_MS = 100;
 const MAX_WAIT_MS = 5_000;
-/** How long a store that is closed waits for a connection that is being made. */
+/** How long `close` waits for a connection that is being made, in milliseconds. */
 const CLOSE_MS = 500;
 
 const NOTIFY = "select set_config('synchronous_commit', 'off', true), pg_notify($1, $2)";
@@ -38,36 +39,36 @@ const EVERYTHING: StoreChange = Object.freeze({ parts: CHANGED_PARTS, sessionIds
 
 type Listener = (change: StoreChange) => void;
 
-/** The types of `pg` lack these methods. */
+/** `ref` and `unref` are missing from the types of `pg`. */
 type NotifierClient = Client & { ref(): void; unref(): void };
 
 export class PostgresNotifier implements StoreNotifier {
   readonly #settings: Pick<PostgresSettings, "url" | "connectTimeoutMs">;
   readonly #clock: Clock;
   readonly #channel: string;
-  /** Own notifications come back, and are known by it. */
+  /** Identifies this notifier's own notifications, which it receives too. */
   readonly #from = systemPorts.ids.next("notifier");
   readonly #log: Pick<Log, "warn">;
   readonly #listeners = new Set<Listener>();
   #client: NotifierClient | undefined;
   #connecting: Promise<void> | undefined;
-  /** Notifications arrive on the connection. */
+  /** Whether notifications are known to arrive on the connection. */
   #isHeard = false;
   #heard = Promise.withResolvers<void>();
   #isWarned = false;
   #waitMs = FIRST_WAIT_MS;
-  /** The last statement of the connection. */
+  /** Settles with the last statement of the connection. */
   #asked: Promise<unknown> = Promise.resolve();
   #cancelRetry: (() => void) | undefined;
   #cancelTry: (() => void) | undefined;
   readonly #parts = new Set<ChangedPart>();
-  /** The sessions whose events were written since the last notification; undefined where they are too many to be named. */
+  /** Sessions whose events were written since the last notification; undefined if there are too many to name. */
   #sessions: Set<string> | undefined = new Set();
-  /** The same of channels. */
+  /** As `#sessions`, for channels. */
   #channels: Set<string> | undefined = new Set();
   #sending: Promise<void> | undefined;
   #cancelSend: (() => void) | undefined;
-  /** When the next is planned; Infinity where none is. */
+  /** When the next notification is planned; Infinity if none is. */
   #sendAt = Infinity;
   #sentAt = -Infinity;
   #isClosed = false;
@@ -103,7 +104,7 @@ export class PostgresNotifier implements StoreNotifier {
     };
   }
 
-  /** Changes that were noted are still sent, where that can be done at once. */
+  /** Sends the noted changes if connected, then closes. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -113,9 +114,9 @@ export class PostgresNotifier implements StoreNotifier {
     const client = this.#client;
     this.#client = undefined;
     if (client === undefined) return;
-    client.ref(); // the process must not end before it is closed
+    client.ref(); // keep the process alive until the connection is closed
     await atMost(ANSWER_MS, this.#end(client));
-    client.unref(); // one whose other end is gone may stay open for minutes
+    client.unref(); // a dead connection may take minutes to close
   }
 
   async #end(client: Client): Promise<void> {
@@ -126,7 +127,7 @@ export class PostgresNotifier implements StoreNotifier {
 
   #plan(): void {
     if (this.#parts.size === 0 || this.#sending !== undefined || this.#isClosed) return;
-    if (this.#client === undefined) return this.#connect(); // it plans again
+    if (this.#client === undefined) return this.#connect(); // connecting plans again
     const clock = this.#clock;
     const isOfEvents = this.#parts.size === 1 && this.#parts.has("events");
     const sendAt = this.#sentAt + (isOfEvents ? EVENTS_EVERY_MS : SEND_EVERY_MS);
@@ -137,7 +138,7 @@ export class PostgresNotifier implements StoreNotifier {
     const send = (): void => {
       this.#cancelSend = undefined;
       this.#sendAt = Infinity;
-      const client = this.#client; // another one where the connection was lost meanwhile
+      const client = this.#client; // a new one if the connection was lost meanwhile
       if (client === undefined) return this.#connect();
       this.#sentAt = clock.now();
       this.#sending = this.#send(client).finally(() => {
@@ -158,7 +159,7 @@ export class PostgresNotifier implements StoreNotifier {
     try {
       await this.#ask(client, NOTIFY, [this.#channel, payload]);
     } catch {
-      // A connection that broke is replaced; readers look by themselves
+      // a broken connection is replaced, and readers also poll
     }
   }
 
@@ -192,7 +193,7 @@ export class PostgresNotifier implements StoreNotifier {
       client.on("end", lose);
       client.on("notification", ({ payload }) => this.#hear(payload ?? ""));
       await client.connect();
-      client.unref(); // it keeps no process alive
+      client.unref(); // the connection does not keep the process alive
       this.#asked = client.query(`listen ${this.#channel}`);
       await this.#asked;
       await this.#tryToHear(lost.signal);
@@ -201,7 +202,7 @@ export class PostgresNotifier implements StoreNotifier {
       this.#client = client;
       this.#waitMs = FIRST_WAIT_MS;
       this.#tryLater(client);
-      this.#tell(EVERYTHING); // what was written before is not told
+      this.#tell(EVERYTHING); // writes before this were not notified
     } catch {
       await client?.end().catch(() => {});
     }
@@ -220,10 +221,10 @@ export class PostgresNotifier implements StoreNotifier {
   }
 
   /**
-   * A proxy that gives each transaction another connection takes the `LISTEN`, and nothing arrives. Tried from a connection of its own: through such a
-   * proxy, a notification of the connection that listens may come back with its answer.
+   * Tests whether notifications arrive. A proxy that gives each transaction another connection accepts `LISTEN`, but delivers nothing. The trial is
+   * sent from a separate connection: through such a proxy, a connection's own notification may arrive with the answer.
    *
-   * @param lost aborts when the connection that listens is lost: then nothing is known
+   * @param lost aborts when the listening connection is lost; the result is unknown then
    */
   async #tryToHear(lost: AbortSignal): Promise<void> {
     this.#isHeard = false;
@@ -233,11 +234,11 @@ export class PostgresNotifier implements StoreNotifier {
     other.on("error", () => {});
     try {
       const connecting = other.connect();
-      other.unref(); // nor does this one, where the server is silent
+      other.unref(); // nor does this one, if the server does not answer
       await connecting;
       await other.query(NOTIFY, [this.#channel, JSON.stringify({ from: this.#trial, parts: [] })]);
     } catch {
-      this.#isHeard = true; // it could not be tried, as where the server has no connection left
+      this.#isHeard = true; // the test failed, for example because the server has no connection left
       return;
     } finally {
       void other.end().catch(() => {});
@@ -275,7 +276,7 @@ export class PostgresNotifier implements StoreNotifier {
     this.#retry();
   }
 
-  /** A connection whose other end is gone may stay open for hours. */
+  /** Schedules a probe, because a connection whose other end is gone may stay open for hours. */
   #tryLater(client: Client): void {
     this.#cancelTry = this.#clock.timer(() => void this.#try(client), TRY_EVERY_MS, { background: true });
   }
@@ -289,7 +290,7 @@ export class PostgresNotifier implements StoreNotifier {
     }
   }
 
-  /** A connection takes one statement after the other. */
+  /** Runs statements one after another, because a connection accepts only one at a time. */
   #ask(client: Client, statement: string, values: readonly string[] = []): Promise<unknown> {
     const ask = (): Promise<unknown> => client.query(statement, [...values]);
     return (this.#asked = this.#asked.then(ask, ask));
@@ -309,7 +310,7 @@ export class PostgresNotifier implements StoreNotifier {
   }
 }
 
-/** Waits for some work, but not for long: a server that does not answer holds nothing up. */
+/** Waits for some work, at most for a time, so that an unresponsive server does not block the caller. */
 async function atMost(ms: number, work: Promise<void>): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const cancel = systemPorts.clock.timer(resolve, ms);
@@ -317,17 +318,19 @@ async function atMost(ms: number, work: Promise<void>): Promise<void> {
   cancel();
 }
 
-/** Names that are sent together; undefined for too many, and where any may have changed. */
+/** Merges names into a set; undefined if there are too many, or if any name may have changed. */
 function joined(before: Set<string> | undefined, names: readonly string[] | undefined): Set<string> | undefined {
   if (before === undefined || names === undefined) return undefined;
   for (const name of names) before.add(name);
   return before.size > MAX_NAMED ? undefined : before;
 }
 
-/** Anybody who may connect may send one: what cannot be read means that anything may have moved, and never more than that. */
+/**
+ * Parses a notification. Any client of the database can send one: an invalid one means that anything may have changed, and can have no other effect.
+ */
 function readChange(payload: string): StoreChange & { readonly from?: unknown } {
   try {
-    const read = parseJson(payload) as { readonly [Field in "from" | keyof StoreChange]?: unknown }; // looked at below
+    const read = parseJson(payload) as { readonly [Field in "from" | keyof StoreChange]?: unknown }; // checked below
     const { from, parts: named, sessionIds, channels } = read;
     const parts = Array.isArray(named) ? CHANGED_PARTS.filter((part) => named.includes(part)) : CHANGED_PARTS;
     return { from, parts, sessionIds: namesOf(sessionIds), channels: namesOf(channels) };

@@ -1,4 +1,4 @@
-/** The connections of a store to PostgreSQL: `pg`, loaded when it is first needed, and only connections that are known to work. */
+/** The connections of a store to PostgreSQL. Loads `pg` when first needed, and reuses only connections that are known to work. */
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from "kysely";
 import type { PoolClient } from "pg";
 import { ToolError } from "../../core/error.ts";
@@ -6,14 +6,14 @@ import { cannotLoad } from "../../core/late-package.ts";
 import { isLost } from "./postgres-error.ts";
 import type { PostgresSettings } from "./postgres-settings.ts";
 
-/** Of PostgreSQL 13, the oldest with `gen_random_uuid()`. */
+/** PostgreSQL 13, the oldest with `gen_random_uuid()`. */
 const LEAST_VERSION = 130_000;
-/** A connection that is not used for so long is closed. */
+/** How long an unused connection is kept open, in milliseconds. */
 const IDLE_MS = 30_000;
 
 /**
- * Sent once to each connection. A transaction that is left open, by a process that was stopped, is ended by the server. Where a role or a database has
- * another level by default, statements would not see what was committed while they waited for a lock, or be refused again and again.
+ * Sent once on each connection. Lets the server end a transaction that a stopped process left open. Sets `read committed`, because at another default
+ * level of a role or database statements would not see rows committed while they waited for a lock, or would be refused repeatedly.
  */
 const PREPARE = `
   select set_config('lock_timeout', $1, false), set_config('idle_in_transaction_session_timeout', $2, false),
@@ -22,18 +22,18 @@ const PREPARE = `
     current_setting('server_encoding') as encoding, current_setting('server_version_num')::int as version,
     current_setting('server_version') as "versionText", version() as product`;
 
-/** Begins every statement: a balancer such as pgpool would give reads to a standby, which may not have what was written a moment before. */
+/** Prefix of every statement: a balancer such as pgpool would otherwise send reads to a standby, which may lack the latest writes. */
 const PRIMARY_ONLY = "/*NO LOAD BALANCE*/ ";
 
 interface ServerFacts {
   readonly encoding: string;
   readonly version: number;
   readonly versionText: string;
-  /** `PostgreSQL 17.1 on …`. */
+  /** Such as `PostgreSQL 17.1 on …`. */
   readonly product: string;
 }
 
-/** @throws ToolError `store_failed` when the package is not installed */
+/** @throws ToolError `store_failed` if the package is not installed */
 export async function postgresPool(settings: PostgresSettings): Promise<PostgresPool> {
   const { Pool, types } = await loadPostgresDriver();
   const pool = new Pool({
@@ -50,8 +50,8 @@ export async function postgresPool(settings: PostgresSettings): Promise<Postgres
         oid === types.builtins.INT8 || oid === types.builtins.NUMERIC ? Number : types.getTypeParser(oid, format),
     },
   });
-  pool.on("connect", (client) => client.on("error", () => {})); // the statement under way says so, or the next one
-  pool.on("error", () => {}); // an idle connection that breaks is not used again; the next user gets a new one
+  pool.on("connect", (client) => client.on("error", () => {})); // the statement in flight, or the next one, reports the error
+  pool.on("error", () => {}); // a broken idle connection is not reused
   const prepared = new WeakSet<PoolClient>();
   return {
     options: {},
@@ -66,7 +66,7 @@ export async function postgresPool(settings: PostgresSettings): Promise<Postgres
   };
 }
 
-/** @throws ToolError `store_failed` when the package is not installed. By rejecting */
+/** @throws ToolError `store_failed` if the package is not installed, as a rejection */
 export async function loadPostgresDriver(): Promise<typeof import("pg")> {
   try {
     return await import("pg");
@@ -100,7 +100,7 @@ function requireServer({ encoding, version, versionText, product }: ServerFacts)
   });
 }
 
-/** One that failed in a way that leaves its state unknown is closed when it is given back, and not used again. */
+/** A client that is closed on release, not reused, if a failure left its state unknown. */
 class CheckedClient implements PostgresPoolClient {
   readonly #client: PoolClient;
   #failure: Error | undefined;

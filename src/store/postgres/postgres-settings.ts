@@ -1,4 +1,4 @@
-/** How a PostgreSQL database is reached, and what is said of it in messages. */
+/** The settings of a connection to PostgreSQL, and how it is named in messages. */
 import { quoted } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { DEFAULT_CACHE_BYTES, LEASE_MS, requireWhole } from "../records/store-options.ts";
@@ -18,22 +18,22 @@ export interface PostgresSettings {
   readonly maxCacheBytes: number;
 }
 
-/** The longest name that PostgreSQL keeps whole. */
+/** Maximum length of a name that PostgreSQL does not truncate, in bytes. */
 const MAX_NAME_BYTES = 63;
-/** A store that only reads has no events that must be kept. */
+/** Default of `retryMs` for a read-only store, which has no buffered events to protect. */
 const RETRY_READS_MS = 1_000;
 const SCHEMES: readonly string[] = ["postgres:", "postgresql:"];
 const SHAPE = "postgres://user:password@host:5432/database";
 const ESCAPES = "Characters such as @ / # ? in a password are written as %40 %2F %23 %3F.";
-/** The host put into an address without one, such as `postgres://user@/database?host=/run/postgresql`. */
+/** A placeholder host for an address without one, such as `postgres://user@/database?host=/run/postgresql`. */
 const NO_HOST = "no-host";
 
-/** True for text that names a PostgreSQL database and no file. */
+/** Whether a text names a PostgreSQL database, and not a file. */
 export function isPostgresUrl(text: string): boolean {
   return SCHEMES.some((scheme) => text.toLowerCase().startsWith(`${scheme}//`));
 }
 
-/** Why a text cannot be the address of a database; undefined when it can. Repeats nothing of it: it may hold a password. */
+/** Explains why a text is not the address of a database; undefined if it is one. Repeats no part of it, because it may contain a password. */
 export function postgresUrlProblem(text: unknown): string | undefined {
   if (typeof text !== "string" || text === "") return `url is missing; it is an address such as ${SHAPE}.`;
   if (!isPostgresUrl(text)) return `url must begin with postgres://, as in ${SHAPE}.`;
@@ -44,7 +44,7 @@ export function postgresUrlProblem(text: unknown): string | undefined {
   return url.pathname.length > 1 ? undefined : `url names no database; it is an address such as ${SHAPE}.`;
 }
 
-/** The settings with their defaults. @throws ToolError `invalid_argument` */
+/** Returns the settings with defaults filled in. @throws ToolError `invalid_argument` */
 export function checkPostgresSettings(given: Partial<PostgresSettings>): PostgresSettings {
   const problem = postgresUrlProblem(given.url);
   if (given.url === undefined || problem !== undefined) throw new ToolError("invalid_argument", problem ?? "");
@@ -77,7 +77,7 @@ function checkSchemaName(schema: unknown): string {
   throw new ToolError("invalid_argument", `schema is ${quoted(schema)}; it must be a name of 1 to ${MAX_NAME_BYTES} bytes.`);
 }
 
-/** The address without its password and settings: `postgres://haft@db.example/app`. */
+/** The address without password and parameters: `postgres://haft@db.example/app`. */
 export function shownUrl(text: string): string {
   const url = parseUrl(text);
   if (url === undefined) return "postgres://…";
@@ -87,7 +87,7 @@ export function shownUrl(text: string): string {
   return `postgres://${user}${host}${url.pathname}${socket === null ? "" : `?host=${socket}`}`;
 }
 
-/** For messages: `The store postgres://haft@db.example/app (schema haft)`. */
+/** Names the store in messages: `The store postgres://haft@db.example/app (schema haft)`. */
 export function postgresPlace({ url, schema }: Pick<PostgresSettings, "url" | "schema">): string {
   return `The store ${shownUrl(url)} (schema ${schema})`;
 }
@@ -96,7 +96,7 @@ function parseUrl(text: string): URL | undefined {
   return URL.parse(text) ?? URL.parse(text.replace("@/", `@${NO_HOST}/`)) ?? undefined; // as pg does
 }
 
-/** True where a / ? or # that was not escaped ended the host within the password: the rest would be shown as the database. */
+/** Whether an unescaped / ? or # in the password ended the host: the rest of the password would be shown as the database. */
 function hasRestOfPassword({ pathname, search, hash }: URL): boolean {
   return hash !== "" || `${pathname}${search}`.includes("@");
 }

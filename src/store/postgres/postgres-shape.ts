@@ -1,4 +1,4 @@
-/** The tables of a schema of PostgreSQL as they are. */
+/** Reads the actual tables of a PostgreSQL schema. */
 import { sql, type Kysely } from "kysely";
 import { shapeOf, type ColumnRow, type IndexRow, type ReferenceRow, type SchemaShape } from "../sql/schema-shape.ts";
 import type { Tables } from "../sql/tables.ts";
@@ -26,7 +26,7 @@ export async function postgresShape(tables: Kysely<Tables>, schema: string): Pro
   return { tables: found, lacks: found.get("haft_event")?.columns.has("sequence") === true ? await lacksOf(tables, schema) : [] };
 }
 
-/** The parts that are missing of what gives events their order; see postgres-event-order.ts. */
+/** The missing functions and triggers that order events; see postgres-event-order.ts. */
 async function lacksOf(tables: Kysely<Tables>, schema: string): Promise<readonly string[]> {
   const functions = await sql<{ name: string }>`
     select proname::text as name from pg_proc where pronamespace = (select oid from pg_namespace where nspname = ${schema})`.execute(

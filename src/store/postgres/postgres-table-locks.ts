@@ -1,11 +1,11 @@
-/** The locks under which the tables of a store in PostgreSQL are changed, or filled by a copy, and the rights that this needs. */
+/** The locks for changing the tables of a store in PostgreSQL, or filling them by a copy, and the rights needed for that. */
 import { sql, type Kysely } from "kysely";
 import { ToolError } from "../../core/error.ts";
 import { isPostgresBusy } from "./postgres-error.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";
 import type { Tables } from "../sql/tables.ts";
 
-/** Of those that change the tables; one number for all stores of a server. */
+/** The advisory lock for changes of tables; the same for all stores of a server. */
 const TABLES_LOCK = 4_726_183;
 
 export function tableLocks(store: {
@@ -44,11 +44,11 @@ interface Rights {
   readonly role: string;
   readonly hasSchema: boolean;
   readonly mayCreate: boolean;
-  /** A table that is another role's. */
+  /** A table that belongs to another role. */
   readonly foreign: string | null;
 }
 
-/** True when the schema is there. @throws ToolError `store_failed` with what the role lacks */
+/** Returns whether the schema exists. @throws ToolError `store_failed` that says which right the role lacks */
 async function requireRights(
   tables: Kysely<Tables>,
   { schema, place }: { readonly schema: string; readonly place: string },

@@ -1,4 +1,4 @@
-/** The store over a PostgreSQL database, however that is connected. */
+/** A store over a PostgreSQL database, independent of how it is connected. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { SessionQueue } from "../../core/session-queue.ts";
 import type { Store } from "../../core/store.ts";
@@ -10,10 +10,10 @@ import { postgresPlace, type PostgresSettings } from "./postgres-settings.ts";
 import type { SqlDatabase } from "../sql/sql-database.ts";
 
 export interface StoreInPostgresOptions {
-  /** Makes the database, not opened. */
+  /** Makes the database without opening it. */
   readonly connect: () => Promise<SqlDatabase>;
   readonly maxBufferedBytes: number;
-  /** @default processes do not tell each other */
+  /** @default processes do not notify each other */
   readonly notifier?: StoreNotifier | undefined;
   readonly queue?: SessionQueue;
 }

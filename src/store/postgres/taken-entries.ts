@@ -1,14 +1,14 @@
-/** Takes the sessions of a queue in pg-boss: as many with one statement as there are free places, and returns those that are done together. */
+/** Takes sessions from a pg-boss queue. One statement takes as many as there are free slots, and one completes those that finished together. */
 import type { Job, PgBoss } from "pg-boss";
 import { describeThrown } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import { Gathered } from "../records/gathered.ts";
 
-/** Heartbeats of entries end after 10 seconds. */
+/** How often to send heartbeats of entries, in milliseconds; they expire after 10 seconds. */
 const TOUCH_EVERY_MS = 2_000;
-/** How long a place that is free waits for others, so that one statement takes sessions for all of them. */
+/** How long a free slot waits for others, so that one statement fills them all, in milliseconds. */
 const GATHER_MS = 2;
-/** The pause before the next look where the last one found less than there was room for, and something was offered since. */
+/** The pause before the next look if the last one did not fill all slots, but something was offered since, in milliseconds. */
 const NEXT_MS = 20;
 
 export interface TakenEntriesOptions<Data extends object> {
@@ -17,23 +17,23 @@ export interface TakenEntriesOptions<Data extends object> {
   readonly work: (data: Data) => Promise<void>;
   readonly concurrency: number;
   readonly onError: (error: unknown) => void;
-  /** How long to wait before looking without having been called. */
+  /** How long to wait before looking again without a call, in milliseconds. */
   readonly pollMs: () => number;
   readonly clock: Clock;
 }
 
 export class TakenEntries<Data extends object> {
   readonly #options: TakenEntriesOptions<Data>;
-  /** Those whose work is not over. */
+  /** Entries whose work has not ended. */
   readonly #held = new Set<Job<Data>>();
-  /** One for each that is not out of the queue. */
+  /** A promise for each entry that is not completed in the queue. */
   readonly #holds = new Set<Promise<void>>();
-  /** Done, and not yet out of the queue. */
+  /** Batches entries that are done but not yet completed in the queue. */
   readonly #done: Gathered<Job<Data>, void>;
   #fetching: Promise<void> | undefined;
-  /** Something may have come since the last look began. */
+  /** Whether something may have been offered since the last look began. */
   #isCalled = false;
-  /** The last look found as much as there was room for. */
+  /** Whether the last look filled all slots. */
   #isMore = false;
   #cancelLook: (() => void) | undefined;
   #lookAt = Infinity;
@@ -50,13 +50,13 @@ export class TakenEntries<Data extends object> {
     this.call();
   }
 
-  /** Looks soon: something may have been offered. */
+  /** Looks soon, because something may have been offered. */
   call(): void {
     this.#isCalled = true;
     if (this.#free > 0) this.#lookIn(0);
   }
 
-  /** Takes no more, and lets go of what it holds: other processes take that when it was not touched for long enough. */
+  /** Stops taking, and abandons the held entries: other processes take them once their heartbeats expire. */
   abandon(): void {
     this.#isStopped = true;
     this.#isAbandoned = true;
@@ -64,7 +64,7 @@ export class TakenEntries<Data extends object> {
     this.#cancelTouch?.();
   }
 
-  /** Takes no more. Resolves when all that were taken are returned. */
+  /** Stops taking. Resolves when all taken entries are completed or failed in the queue. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#cancelLook?.();
@@ -123,13 +123,13 @@ export class TakenEntries<Data extends object> {
       failure = { message: describeThrown(thrown) };
     }
     this.#held.delete(entry);
-    // A place is free, whether or not the entry is out of the queue
+    // the slot is free, even if the entry is not completed in the queue yet
     this.#lookAgain();
     if (failure === undefined) await this.#done.add(entry);
     else await this.#attempt(() => boss.fail(queue, attemptOf(entry), failure));
   }
 
-  /** Entries that are not touched are another process's to take. */
+  /** Sends heartbeats; without them another process may take the entries. */
   #touchLater(): void {
     const { boss, queue, clock } = this.#options;
     const touch = async (): Promise<void> => {
@@ -150,7 +150,7 @@ export class TakenEntries<Data extends object> {
   }
 }
 
-/** Names the attempt as well: one that another process took over meanwhile is not its own to end. */
+/** Identifies an entry with its attempt, so that an attempt that another process has taken over is not completed. */
 function attemptOf<Data>({ id, retryCount }: Job<Data>): { readonly id: string; readonly retryCount: number } {
   return { id, retryCount };
 }
