@@ -1,4 +1,4 @@
-/** `node:sqlite` as Kysely and the store need it. Loaded in the store's thread only. */
+/** A connection to SQLite through Kysely and `node:sqlite`. Loaded in the store's thread only. */
 import { chmodSync, closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from "node:sqlite";
@@ -23,13 +23,13 @@ import { sqliteShape } from "./sqlite-shape.ts";
 import { requireVersion } from "./sqlite-version.ts";
 import type { Tables } from "../sql/tables.ts";
 
-/** A connection, and the database itself for what is not a statement of the store. */
+/** A connection, with the database object for what is not a statement of the store. */
 export interface SqliteConnection extends SqlConnection {
   readonly database: DatabaseSync;
 }
 
 /**
- * Opens the file without changing anything in it yet.
+ * Opens the file without changing it yet.
  *
  * @throws ToolError `store_failed`, `corrupt_record`
  */
@@ -56,7 +56,7 @@ export function connectSqlite(settings: SqliteSettings): SqliteConnection {
       maxKeyBytes: Number.MAX_SAFE_INTEGER,
       attempt: (work) => work(),
       tableNames: async (tables) => (await tables.introspection.getTables({ withInternalKyselyTables: true })).map(({ name }) => name),
-      lockTables: async () => {}, // a transaction that writes has the whole file
+      lockTables: async () => {}, // a writing transaction locks the whole file
       orderEvents: async () => {},
       setLastSequence,
       readShape: sqliteShape,
@@ -73,8 +73,8 @@ export function connectSqlite(settings: SqliteSettings): SqliteConnection {
 }
 
 /**
- * Makes a store that is to be written safe for several processes and for loss of power. Only after it is known to be one of ours:
- * this is the first thing that changes the file.
+ * Makes a store to be written safe for several processes and for power failures. Must be called only once the file is known to be a store of Haft,
+ * because this is the first change to it.
  */
 export function prepareForWriting({ database }: SqliteConnection, { path, busyTimeoutMs, synchronous }: SqliteSettings): void {
   database.exec(
@@ -87,7 +87,7 @@ export function prepareForWriting({ database }: SqliteConnection, { path, busyTi
       return;
     } catch (error: unknown) {
       if (waitedMs >= busyTimeoutMs || !isSqliteBusy(error)) throw error;
-      pause(RETRY_MS); // SQLite does not wait by itself here while another process does the same
+      pause(RETRY_MS); // SQLite itself does not wait here while another process does the same
     }
   }
 }
@@ -98,9 +98,12 @@ async function setLastSequence(transaction: Transaction<Tables>, last: number): 
 }
 
 const RETRY_MS = 20;
-/** 16 MB of pages of 4 kB: those at the ends of logs are written again and again, and go into the file itself once in so many. */
+/**
+ * 16 MB of 4 kB pages between two checkpoints: pages at the ends of logs change repeatedly, and are copied into the main file only once per
+ * checkpoint.
+ */
 const CHECKPOINT_PAGES = 4_000;
-/** A group of 512 sessions changes some 4 MB of pages; SQLite's own 2 MB would write and read them again within a transaction. */
+/** A group of 512 sessions changes some 4 MB of pages; with SQLite's default of 2 MB they would be written and reread within a transaction. */
 const CACHE_KB = 16_000;
 
 function pause(durationMs: number): void {
@@ -108,12 +111,12 @@ function pause(durationMs: number): void {
 }
 
 function openFile(settings: SqliteSettings): DatabaseSync {
-  requireVersion(sqliteVersion()); // first: opening a file makes it
+  requireVersion(sqliteVersion()); // first, because opening a file creates it
   const isNew = settings.path !== ":memory:" && !settings.readOnly && !existsSync(settings.path);
   const place = settings.readOnly && isFixed(settings) ? asItStands(settings.path) : settings.path;
   const database = openDatabase(settings, place);
   try {
-    // A writable schema lets SQLite read a file that was cut, as far as it goes; set before anything is read
+    // a writable schema lets SQLite read a truncated file as far as possible; must be set before the first read
     if (settings.readOnly) database.exec("PRAGMA writable_schema = ON");
     if (isNew) chmodSync(settings.path, 0o600); // conversations are private
     return database;
@@ -133,9 +136,10 @@ function sqliteVersion(): string {
 }
 
 /**
- * Takes back what a killed process left half written before the file was in WAL mode: a reader is refused until someone who may write has.
+ * Rolls back what a killed process left half written before the file was in WAL mode: readers are refused until someone with write access has done
+ * so.
  *
- * @returns whether the file is one that this user cannot change and no process has open, such as a copy on a disk that is only read
+ * @returns whether this user cannot change the file and no process has it open, such as a copy on a read-only disk
  * @see https://sqlite.org/lockingv3.html#hot_journals
  */
 function isFixed(settings: SqliteSettings): boolean {
@@ -155,12 +159,15 @@ function isFixed(settings: SqliteSettings): boolean {
   }
 }
 
-/** A file that is open, or was when its process was killed, has other files of SQLite with it. */
+/** Whether no other files of SQLite are next to the file. There are some if it is open, or was open when its process was killed. */
 function isAtRest(path: string): boolean {
   return existsSync(path) && !existsSync(`${path}-wal`) && !existsSync(`${path}-journal`);
 }
 
-/** Read without the index of the WAL, which SQLite would have to make in the folder. @see https://sqlite.org/uri.html#uriimmutable */
+/**
+ * The URL to read the file without the index of the WAL, which SQLite would have to create in the folder. @see
+ * https://sqlite.org/uri.html#uriimmutable
+ */
 function asItStands(path: string): URL {
   const url = pathToFileURL(path);
   url.searchParams.set("immutable", "1");
@@ -181,7 +188,7 @@ function openDatabase({ path, readOnly, busyTimeoutMs }: SqliteSettings, place: 
   return new DatabaseSync(place, { readOnly, timeout: busyTimeoutMs, ...(readOnly ? { defensive: false } : {}) });
 }
 
-/** Cloudflare Workers have a `DatabaseSync` that cannot be made. */
+/** Whether `DatabaseSync` cannot be constructed, as in Cloudflare Workers. */
 function isIllegalConstructor(error: unknown): boolean {
   return error instanceof TypeError && error.message.startsWith("Illegal constructor");
 }
@@ -194,7 +201,7 @@ function whyNotOpened(error: unknown, { path, readOnly }: SqliteSettings): unkno
     : new ToolError("store_failed", `The store ${path} could not be opened: ${problem}.`, { cause: error });
 }
 
-/** A pipe, socket or device. */
+/** Whether the path is a pipe, socket or device. */
 function isNoFile(path: string): boolean {
   const info = statSync(path, { throwIfNoEntry: false });
   return info !== undefined && !info.isFile() && !info.isDirectory();
@@ -208,9 +215,9 @@ function pathProblem(path: string, readOnly: boolean): string | undefined {
 }
 
 /**
- * Remembers which file is open. Writes to a file that was removed, renamed, replaced or cut would be acknowledged and lost.
+ * Remembers which file is open. Writes to a file that was removed, renamed, replaced or truncated would be acknowledged and lost.
  *
- * @returns throws ToolError `store_failed` once another file, or none, is at the path, `corrupt_record` once it was cut
+ * @returns a check that throws ToolError `store_failed` if the path has another file or none, `corrupt_record` if the file was truncated
  */
 function requireSameFile(path: string): () => void {
   const opened = path === ":memory:" ? undefined : statSync(path, { throwIfNoEntry: false });
@@ -234,7 +241,7 @@ function requireSameFile(path: string): () => void {
 const HEADER_BYTES = 100;
 
 /**
- * SQLite itself makes a file shorter too, when it is vacuumed: then its header says so.
+ * Distinguishes truncation from a vacuum, which also makes the file shorter but updates its header.
  *
  * @see https://sqlite.org/fileformat2.html#the_database_header — page size at 16, pages at 28
  */
@@ -273,20 +280,20 @@ class NodeSqliteDriver extends SqliteDriver {
     this.#requireFile = requireFile;
   }
 
-  /** One that will write takes the write lock at once: a lock that has to be upgraded can fail without a wait. */
+  /** Takes the write lock at BEGIN if the transaction will write: upgrading a read lock later can fail at once with SQLITE_BUSY. */
   override async beginTransaction(connection: DatabaseConnection, settings: TransactionSettings = {}): Promise<void> {
     this.#isReading = settings.accessMode === "read only";
     if (!this.#isReading) this.#requireFile();
     await connection.executeQuery(this.#isReading ? BEGIN_READING : BEGIN_WRITING);
   }
 
-  /** One that only read has nothing to commit, and cannot when it came upon a broken page. */
+  /** Rolls back a transaction that only read: it has nothing to commit, and a commit would fail after it met a broken page. */
   override async commitTransaction(connection: DatabaseConnection): Promise<void> {
     if (this.#isReading) await this.rollbackTransaction(connection);
     else await super.commitTransaction(connection);
   }
 
-  /** SQLite has already done it after some errors, and then refuses to do it again. */
+  /** Rolls back, unless SQLite has already done so after an error; a second rollback would fail. */
   override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
     if (this.#database.isTransaction) await super.rollbackTransaction(connection);
   }
@@ -330,7 +337,7 @@ class ImmediateSqlite implements ImmediateSql {
   }
 }
 
-/** So many statements are kept prepared; more than a store has in use. */
+/** Maximum number of prepared statements kept; more than a store uses. */
 const MAX_PREPARED = 200;
 
 /** Prepares each statement once. */
@@ -365,12 +372,12 @@ function kyselyStatement(statement: StatementSync): SqliteStatement {
   };
 }
 
-/** An integer that a number cannot keep is rounded, so that one row that was edited by hand does not make all others unreadable. */
+/** Reads rows. Integers too large for a number are rounded, so that one row edited by hand does not make all others unreadable. */
 function allRows(statement: StatementSync, parameters: readonly SQLInputValue[]): Row[] {
   try {
     return statement.all(...parameters);
   } catch (error: unknown) {
-    if (systemCode(error) !== "ERR_OUT_OF_RANGE" || !/^select\b/iu.test(statement.sourceSQL)) throw error; // a write is not done twice
+    if (systemCode(error) !== "ERR_OUT_OF_RANGE" || !/^select\b/iu.test(statement.sourceSQL)) throw error; // a write must not run twice
   }
   statement.setReadBigInts(true);
   try {
@@ -387,5 +394,5 @@ function withNumbers(row: Row): Row {
 }
 
 function sqliteValues(parameters: readonly unknown[]): readonly SQLInputValue[] {
-  return parameters as readonly SQLInputValue[]; // the tables hold text, numbers and null
+  return parameters as readonly SQLInputValue[]; // the tables contain text, numbers and null
 }

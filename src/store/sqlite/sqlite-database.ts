@@ -4,7 +4,7 @@ import { SqlDatabase } from "../sql/sql-database.ts";
 import { connectSqlite, prepareForWriting, type SqliteConnection } from "./sqlite-connection.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
 
-/** @throws ToolError `store_failed` or `corrupt_record` when there is no getting at the file */
+/** @throws ToolError `store_failed` or `corrupt_record` if the file cannot be opened */
 export function openSqliteDatabase(settings: SqliteSettings, connection: SqliteConnection = connectSqlite(settings)): SqlDatabase {
   return new SqlDatabase(connection, {
     maxCacheBytes: settings.maxCacheBytes,

@@ -1,4 +1,4 @@
-/** The meaning of SQLite's error codes for a store, as messages that say what would help. */
+/** Explains SQLite's errors to users of a store, with hints that help. */
 import { ToolError, describeThrown } from "../../core/error.ts";
 
 interface Meaning {
@@ -6,7 +6,7 @@ interface Meaning {
   readonly hint: string;
 }
 
-/** By primary result code. @see https://sqlite.org/rescode.html */
+/** Meanings by primary result code. @see https://sqlite.org/rescode.html */
 const MEANINGS: ReadonlyMap<number, Meaning> = new Map([
   [3, { name: "SQLITE_PERM", hint: "Allow this user to read and write the file and its folder." }],
   [5, { name: "SQLITE_BUSY", hint: "Another process is writing to it for longer than busyTimeoutMs; what waits is tried again." }],
@@ -36,9 +36,9 @@ const DAMAGED: Meaning = {
 const NO_DATABASE: Meaning = { name: "SQLITE_NOTADB", hint: "Nothing was changed. Give the store a file of its own." };
 
 /**
- * The error where the place itself has no SQLite: a host without `node:sqlite` or without threads, or one that forbids them.
+ * The error of a host that has no `node:sqlite` or no threads, or forbids them.
  *
- * @param place `The store notes.db`
+ * @param place such as `The store notes.db`
  */
 export function noSqliteHere(thrown: unknown, place: string): ToolError {
   return new ToolError("store_failed", `${place} could not be opened: ${describeThrown(thrown).replace(/\.$/u, "")}.`, {
@@ -48,7 +48,7 @@ export function noSqliteHere(thrown: unknown, place: string): ToolError {
   });
 }
 
-/** An error of `node:sqlite` as `store_failed`, or `corrupt_record` when the data itself is the cause. A ToolError comes back unchanged. */
+/** Converts an error of `node:sqlite` to `store_failed`, or to `corrupt_record` if the data is the cause. Returns a ToolError unchanged. */
 export function explainSqlite(thrown: unknown, doing: string): ToolError {
   if (thrown instanceof ToolError) return thrown;
   const code = primaryCode(thrown);
@@ -62,8 +62,8 @@ export function explainSqlite(thrown: unknown, doing: string): ToolError {
 }
 
 /**
- * True when the file holds what it should not: broken pages, tables other than ours (our statements are always the same, so one that
- * fails to prepare means that), integers that no store writes.
+ * Whether the file has invalid contents: broken pages, tables other than Haft's (its statements never change, so one that cannot be prepared means
+ * that), or integers that no store writes.
  */
 export function isSqliteDamage(thrown: unknown): boolean {
   if (thrown instanceof ToolError) return thrown.code === "corrupt_record";
@@ -71,27 +71,27 @@ export function isSqliteDamage(thrown: unknown): boolean {
   return code === CORRUPT || code === NOTADB || code === ERROR || property(thrown, "code") === "ERR_OUT_OF_RANGE";
 }
 
-/** True when another connection has the lock. */
+/** Whether another connection holds the lock. */
 export function isSqliteBusy(thrown: unknown): boolean {
   return primaryCode(thrown) === BUSY;
 }
 
-/** True when it would have to be written, and this connection only reads. */
+/** Whether the operation needs to write, and the connection is read-only. */
 export function isSqliteReadOnly(thrown: unknown): boolean {
   return primaryCode(thrown) === READONLY;
 }
 
-/** True when the file, or one that SQLite makes for it, cannot be opened. */
+/** Whether the file, or one that SQLite creates for it, cannot be opened. */
 export function isSqliteUnopened(thrown: unknown): boolean {
   return primaryCode(thrown) === CANTOPEN;
 }
 
-/** True when a row that is unique is there already. */
+/** Whether a unique key is taken, or a referenced row does not exist. */
 export function isSqliteTaken(thrown: unknown): boolean {
   return primaryCode(thrown) === CONSTRAINT;
 }
 
-/** Extended codes carry the primary one in their lowest byte. */
+/** Extended codes contain the primary code in their lowest byte. */
 function primaryCode(thrown: unknown): number | undefined {
   const code = property(thrown, "errcode");
   return typeof code === "number" ? code & 0xff : undefined;

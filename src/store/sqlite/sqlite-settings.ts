@@ -1,7 +1,7 @@
-/** How a SQLite file is opened: what the store's thread is started with. */
+/** How a SQLite file is opened. Passed to the store's thread when it starts. */
 
 export interface SqliteSettings {
-  /** Absolute, or `:memory:`. */
+  /** Absolute path, or `:memory:`. */
   readonly path: string;
   readonly readOnly: boolean;
   readonly busyTimeoutMs: number;

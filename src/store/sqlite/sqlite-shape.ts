@@ -1,4 +1,4 @@
-/** The tables of a SQLite file as they are. */
+/** Reads the actual tables of a SQLite file. */
 import { sql, type Kysely } from "kysely";
 import { shapeOf, type ColumnRow, type IndexRow, type ReferenceRow, type SchemaShape } from "../sql/schema-shape.ts";
 import type { Tables } from "../sql/tables.ts";

@@ -1,10 +1,10 @@
-/** The SQLite that Node.js brings, in a file that does not load it: before version 24, Node warns when that is done. */
+/** Checks the SQLite bundled with Node.js. In a file that does not load `node:sqlite`, because Node prints a warning for that before version 24. */
 import { ToolError } from "../../core/error.ts";
 
 /** Earlier versions may lose commits when several processes write. @see https://sqlite.org/wal.html#walresetbug */
 const LEAST_VERSION = [3, 51, 3] as const;
 
-/** @throws ToolError `store_failed` for a SQLite that cannot be trusted with several processes */
+/** @throws ToolError `store_failed` if this version of SQLite is not safe with several processes */
 export function requireVersion(version: string): void {
   const parts = version.split(".").map(Number);
   const differing = LEAST_VERSION.findIndex((least, index) => parts[index] !== least);

@@ -1,4 +1,4 @@
-/** The thread in which a SQLite store reads and writes: answers one request after the other, in order. */
+/** The thread in which a SQLite store reads and writes. Answers one request at a time, in order. */
 import { parentPort, workerData } from "node:worker_threads";
 import { ToolError } from "../../core/error.ts";
 import { openSqliteDatabase } from "./sqlite-database.ts";
@@ -16,7 +16,7 @@ parentPort?.on("message", (request: WorkerRequest) => inTurn(() => answer(reques
 // oxlint-disable-next-line no-restricted-globals -- real time, and no port reaches this thread; the main thread may be busy for long
 setInterval(() => inTurn(beat), HEARTBEAT_MS);
 
-/** One thing at a time, none of which throws. */
+/** Runs one job at a time. Jobs never throw. */
 function inTurn(job: () => Promise<void>): void {
   last = last.then(job);
 }
@@ -25,7 +25,7 @@ async function beat(): Promise<void> {
   try {
     await database?.beat();
   } catch {
-    // The next one makes up for one that is missed
+    // the next heartbeat makes up for a missed one
   }
 }
 

@@ -1,4 +1,4 @@
-/** The database of a store in a thread of its own: requests go there and answers come back as messages. */
+/** The database of a store in a separate thread, which receives requests and answers them as messages. */
 import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { ToolError, type ErrorInfo } from "../../core/error.ts";
@@ -14,10 +14,7 @@ export interface WorkerRequest {
 
 export type WorkerAnswer = { readonly id: number; readonly value: unknown } | { readonly id: number; readonly error: ErrorInfo };
 
-/**
- * Next to nothing lives longer than its request in the thread. Without a limit, V8 fills some 100 MB with young objects before it looks
- * which of them are still needed.
- */
+/** Hardly any object in the thread outlives its request. Without a limit, V8 would fill some 100 MB with young objects before it collects garbage. */
 const WORKER_MEMORY = { maxYoungGenerationSizeMb: 8 } as const;
 
 interface Waiter {
@@ -26,8 +23,8 @@ interface Waiter {
 }
 
 /**
- * The file that the thread is started from: TypeScript in the source, JavaScript in the package. Undefined in a bundle, which has no such
- * file, and may not even know where it is itself.
+ * Returns the file that the thread is started from: TypeScript in the source, JavaScript in the package. Undefined in a bundle, which has no such
+ * file and may not know its own location.
  */
 export function findWorkerFile(here: unknown = import.meta.url): URL | undefined {
   if (typeof here !== "string" || !here.startsWith("file:")) return undefined;
@@ -36,9 +33,9 @@ export function findWorkerFile(here: unknown = import.meta.url): URL | undefined
 }
 
 /**
- * Keeps the process alive while a request is under way, and only then.
+ * Keeps the process alive only while a request is pending.
  *
- * When the thread ends by itself, every request, now and later, rejects with `store_failed`.
+ * If the thread ends by itself, all pending and later requests reject with `store_failed`.
  */
 export class WorkerDatabase implements LogDatabase {
   readonly #settings: SqliteSettings;
@@ -64,7 +61,7 @@ export class WorkerDatabase implements LogDatabase {
   }
 
   ask<Method extends keyof LogRequests>(method: Method, ...argument: Parameters<LogRequests[Method]>): Promise<LogAnswer<Method>> {
-    return this.#send(method, argument[0]) as Promise<LogAnswer<Method>>; // the thread answers what the method of the same name does
+    return this.#send(method, argument[0]) as Promise<LogAnswer<Method>>; // the thread returns the result of the method of the same name
   }
 
   async close(): Promise<void> {
@@ -118,7 +115,7 @@ export class WorkerDatabase implements LogDatabase {
     else waiter?.reject(new ToolError(answer.error.code, answer.error.message, answer.error));
   }
 
-  /** The thread has ended. While it is still ours, that was not asked for. */
+  /** Handles the end of the thread. If `stop` has not been called, the end is a failure. */
   #end(worker: Worker, why: string, cause?: Error): void {
     if (this.#worker !== worker) return;
     this.#worker = undefined;
@@ -132,7 +129,7 @@ export class WorkerDatabase implements LogDatabase {
   }
 }
 
-/** The flags of this process that keep Node from warning, as Node 22 does about its SQLite. Others are not for the thread. */
+/** The flags of this process that suppress warnings, such as the one of Node 22 about SQLite. Other flags are not passed to the thread. */
 function aboutWarnings(): string[] {
   return process.execArgv.filter((flag) => /^--(?:no-warnings$|disable-warning=)/u.test(flag));
 }
