@@ -20,11 +20,11 @@ interface Kept {
   readonly end?: ApprovalEnd;
   readonly preview?: JsonObject;
   readonly wantsPreview: boolean;
-  /** Its call was left to whatever takes it up. */
+  /** Whether the call was left for another runtime to resume. */
   readonly isLeft?: boolean;
 }
 
-/** All of its questions are asked in this process, so that none but those that it left is ever abandoned, or answered before it is asked. */
+/** All questions are asked in this process, so only those that it left can be abandoned, or be answered before they are asked. */
 export class MemoryApprovals implements ApprovalStore {
   /** By id, in the order they were asked. */
   readonly #kept = new Map<string, Kept>();
@@ -133,13 +133,13 @@ export class MemoryApprovals implements ApprovalStore {
     return surplus.length;
   }
 
-  /** The questions and rules of a session that is removed go with it. */
+  /** Deletes the questions and rules of a session that is removed. */
   forget(sessionId: string): void {
     for (const { question } of this.#kept.values()) if (question.sessionId === sessionId) this.#kept.delete(question.id);
     this.forgetRules(sessionId);
   }
 
-  /** A session that is in no store has ended. */
+  /** Deletes the rules of a session. Called on its own when a session that is in no store ends. */
   forgetRules(sessionId: string): void {
     for (const rule of this.#rules.values()) if (rule.sessionId === sessionId) this.#rules.delete(rule.id);
   }

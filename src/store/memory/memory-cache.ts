@@ -1,17 +1,17 @@
-/** The persistent cache of a store that keeps nothing: results by key, valid while their resources keep their versions. */
+/** The persistent result cache of a store in memory: results by key, valid while their resources keep their versions. */
 import type { CacheRecord, CacheStore } from "../../core/store.ts";
 import { generationsOfWrite, versionOf, type Generation } from "../sql/resource-versions.ts";
 
-/** When there are more generations, all are forgotten, and the cache with them. */
+/** Maximum number of generations. Beyond it all are deleted, together with the cache. */
 const MAX_GENERATIONS = 100_000;
 
 export class MemoryCache implements CacheStore {
   readonly #maxBytes: number;
-  /** The oldest first. */
+  /** Oldest first. */
   readonly #entries = new Map<string, CacheRecord>();
   readonly #generations = new Map<string, Generation>();
   #bytes = 0;
-  /** Added to every version, so that none comes back when the generations begin again. */
+  /** Added to every version, so that no version repeats after the generations are reset. */
   #base = 0;
   #sum = 0;
 

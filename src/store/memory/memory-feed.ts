@@ -10,7 +10,7 @@ interface Place {
 }
 
 export class MemoryFeed implements StoreFeed {
-  /** In order of their numbers. */
+  /** In the order of their sequence numbers. */
   #places: Place[] = [];
   #last = 0;
   readonly #seal = systemPorts.ids
@@ -23,7 +23,7 @@ export class MemoryFeed implements StoreFeed {
     this.#places.push({ sequence: ++this.#last, sessionId, position });
   }
 
-  /** The session was removed. */
+  /** Forgets the events of a removed session. */
   forget(sessionId: string): void {
     this.#places = this.#places.filter((place) => place.sessionId !== sessionId);
   }

@@ -1,4 +1,4 @@
-/** Leases in memory: of the runtimes of one process that share a store. */
+/** Leases in memory, for the runtimes of one process that share a store. */
 import type { LeaseAnswer, LeaseStore, LeaseUpdate, StoredLease } from "../../core/lease-store.ts";
 import { LeaseLine, type LineEntry } from "../records/lease-line.ts";
 

@@ -12,7 +12,7 @@ export class MemoryProcess {
     this.#description = addToDescription(this.#description ?? {}, description);
   }
 
-  /** @param open the sessions that are open, the last used first */
+  /** @param open ids of the open sessions, most recently used first */
   list(open: readonly string[]): readonly StoredProcess[] {
     if (this.#description === undefined && open.length === 0) return [];
     const process: StoredProcess = {

@@ -9,10 +9,10 @@ interface Waiting {
 
 export class MemoryWebhooks implements WebhookStore {
   #endpoints: readonly WebhookEndpoint[] = [];
-  /** By endpoint and message, the oldest first. */
+  /** By endpoint and message, oldest first. */
   readonly #waiting = new Map<string, Waiting>();
 
-  /** Keeps a message for each endpoint that receives its type. */
+  /** Queues a message for each endpoint that receives its type. */
   keep({ id: messageId, type, payload }: WebhookMessage): void {
     for (const { id: endpoint, types } of this.#endpoints) {
       const delivery = { endpoint, messageId, payload, attempts: 0 };
