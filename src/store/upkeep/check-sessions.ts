@@ -1,4 +1,4 @@
-/** Verifies the log of every session: its record, its checksums, and that no position is missing or too many. */
+/** Verifies the log of every session: its record, its checksums, and that no position is missing or surplus. */
 import { sql, type Transaction } from "kysely";
 import { LogReader } from "../sql/log-reader.ts";
 import { LogStatements, type StoredEvent } from "../sql/log-statements.ts";
@@ -12,10 +12,10 @@ import { eventChecksum, rootChecksum, sessionChecksum } from "../sql/checksum.ts
 
 const SESSIONS_AT_ONCE = 200;
 const EVENTS_AT_ONCE = 1_000;
-/** So many sessions without a record are named. */
+/** Maximum number of sessions without a record that are reported. */
 const MAX_ORPHANS = 100;
 
-/** @param transaction one that sees everything at one moment; left out = each session at a moment of its own */
+/** @param transaction reads all sessions from its snapshot; if omitted, each session is read from a snapshot of its own */
 export async function* checkSessions(
   connection: SqlConnection,
   options: UpkeepOptions,
@@ -51,10 +51,10 @@ async function nextSessions(
   return { ids: rows.map(({ id }) => id), sound: await soundSessions(tables, rows) };
 }
 
-/** Only its own events are read: those that it shares are verified with its parent. */
+/** Returns the problem of a session. Only its own events are read; shared events are verified with the parent. */
 async function problemOf(tables: Transaction<Tables>, reader: LogReader, id: string): Promise<string | undefined> {
   const found = await reader.find(tables, id);
-  if (found === undefined) return undefined; // removed since
+  if (found === undefined) return undefined; // removed meanwhile
   if (found.damage !== undefined) return found.damage;
   for (let from: number | undefined = found.row.parent_length + 1; from !== undefined;) {
     const page = await reader.read(tables, found, { from, limit: EVENTS_AT_ONCE });
@@ -64,7 +64,7 @@ async function problemOf(tables: Transaction<Tables>, reader: LogReader, id: str
   return (await endProblem(tables, reader, found.row)) ?? surplusProblem(tables, found.row);
 }
 
-/** A log without own events ends with its parent's. */
+/** Checks that the parent has the last event of a log without own events. */
 async function endProblem(tables: Transaction<Tables>, reader: LogReader, row: SessionTable): Promise<string | undefined> {
   if (row.parent_id === null || row.length > row.parent_length) return undefined;
   return (await reader.checksumAt(tables, row, row.parent_length)) === undefined
@@ -102,7 +102,7 @@ function damaged(stored: string, problem: string): Finding {
   try {
     id = originalText(stored);
   } catch {
-    // shown as it is stored
+    // the stored text is shown
   }
   return {
     kind: "session",
@@ -112,10 +112,10 @@ function damaged(stored: string, problem: string): Finding {
   };
 }
 
-/** Of the bodies that are read together. */
+/** Maximum size of the bodies that are read together, in bytes. */
 const MAX_BYTES = 4 * 1024 * 1024;
 
-/** Tells of many small sessions at once that they are sound. Of one that is not known to be, nothing is said: it has to be looked at by itself. */
+/** Finds sound sessions among many small ones at once. A session that is missing from the result must be checked individually. */
 async function soundSessions(tables: Transaction<Tables>, rows: readonly SessionTable[]): Promise<ReadonlySet<string>> {
   const sound = new Set<string>();
   for (const group of await smallGroups(tables, rows)) {
@@ -132,7 +132,7 @@ async function soundSessions(tables: Transaction<Tables>, rows: readonly Session
   return sound;
 }
 
-/** Those that share no events with a parent and are small, in groups that are small as well. */
+/** Groups small sessions that share no events with a parent, so that each group is small too. */
 async function smallGroups(
   tables: Transaction<Tables>,
   rows: readonly SessionTable[],

@@ -1,4 +1,4 @@
-/** Looks for everything that is not as it should be in a store, and changes nothing. */
+/** Looks for all damage in a store, without changing it. */
 import { hash } from "node:crypto";
 import type { Transaction } from "kysely";
 import { cacheChecksum } from "../sql/checksum.ts";
@@ -11,14 +11,14 @@ import type { Finding } from "./finding.ts";
 import { expectedShape, schemaDrift } from "./schema-drift.ts";
 import { betweenSteps, type UpkeepOptions } from "./upkeep-work.ts";
 
-/** Artifacts and cached results are large: so many are looked at together. */
+/** Number of artifacts or cached results read at once; they are large. */
 const ROWS_AT_ONCE = 20;
 const ARTIFACTS_SINCE = 9;
 
 /**
- * Gives what it finds as it finds it: the version, the file, the tables, the sessions, the artifacts, the cache.
+ * Yields findings as they are found, about the version, the file, the tables, the sessions, the artifacts and the cache.
  *
- * @throws ToolError `corrupt_record` for a newer store, or what is none
+ * @throws ToolError `corrupt_record` for a newer store, or a database that is not a store
  */
 export async function* checkStore(connection: SqlConnection, options: UpkeepOptions = {}): AsyncGenerator<Finding, void, undefined> {
   const { version, pending } = await pendingSteps(connection);
@@ -63,7 +63,7 @@ async function* checkArtifacts({ tables }: SqlConnection, options: UpkeepOptions
   }
 }
 
-/** A damaged entry is never used, and no reason to stop. In one transaction, because results come and go. */
+/** Checks the cache in one transaction, because results come and go. A damaged entry is never used, so the check continues. */
 async function checkCache({ tables }: SqlConnection, options: UpkeepOptions): Promise<readonly Finding[]> {
   const { damaged, bytes, counted } = await lookAt(tables, (transaction) => lookAtCache(transaction, options));
   const wayOut = "haft store prune --only cache --older-than 1m forgets cached results; they are read again when they are needed.";

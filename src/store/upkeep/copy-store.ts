@@ -1,4 +1,4 @@
-/** Copies everything that a store keeps into an empty one, in one transaction, and compares the two before it is committed. */
+/** Copies the contents of a store into an empty one, in one transaction, and compares the two before it commits. */
 import { sql, type Transaction } from "kysely";
 import { keptMediaType } from "../../core/artifact.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
@@ -12,7 +12,7 @@ import { expectedShape } from "./schema-drift.ts";
 import { TableSum, anyTables, partsOf, readPieces, type Row, type TableParts } from "./table-rows.ts";
 import type { UpkeepOptions } from "./upkeep-work.ts";
 
-/** In the order in which they are filled: rows after those that they refer to. */
+/** The copied tables, in an order in which referenced rows come first. */
 export const COPIED_TABLES: readonly Pick<TableParts, "name" | "key">[] = [
   { name: "haft_session", key: ["id"] },
   { name: "haft_event", key: ["sequence"] },
@@ -29,7 +29,10 @@ export const COPIED_TABLES: readonly Pick<TableParts, "name" | "key">[] = [
   { name: "haft_channel", key: ["name"] },
   { name: "haft_channel_message", key: ["channel", "number"] },
 ];
-/** The cache begins empty: its keys differ between databases, and its results can be read again. No process has the copy open. */
+/**
+ * Tables that are not copied. The cache begins empty: its keys differ between databases, and its results can be read again. No process has the copy
+ * open.
+ */
 export const LEFT_TABLES: readonly string[] = [
   "haft_migration",
   "haft_owner",
@@ -44,7 +47,7 @@ export const LEFT_TABLES: readonly string[] = [
 export interface CopiedTable {
   readonly table: string;
   readonly rows: number;
-  /** Of all rows; the same in the source and the copy. */
+  /** Over all rows; equal in the source and the copy. */
   readonly checksum: string;
 }
 
@@ -54,11 +57,11 @@ export interface StoreCopy {
 }
 
 /**
- * Reads one moment of the source, also while others write to it. Sessions keep their ids, checksums and numbers of events, so that marks of a
- * feed hold in the copy. Whatever fails, or aborts the signal, leaves the target as it was.
+ * Copies a snapshot of the source, even while other processes write to it. Sessions keep their ids, checksums and sequence numbers of events, so that
+ * marks of a feed stay valid in the copy. If the copy fails or the signal aborts, the target is unchanged.
  *
- * @throws ToolError `conflict` for a target that is not empty, `corrupt_record` when a session of the source is damaged or the copy differs,
- * `too_large` for what the target cannot hold
+ * @throws ToolError `conflict` for a target that is not empty, `corrupt_record` if a session of the source is damaged or the copy differs,
+ * `too_large` for a row that the target cannot hold
  */
 export async function copyStore({ from, to }: StoreCopy, options: UpkeepOptions = {}): Promise<readonly CopiedTable[]> {
   await requireCurrent(from);
@@ -82,7 +85,7 @@ export async function copyStore({ from, to }: StoreCopy, options: UpkeepOptions 
   );
 }
 
-/** Makes the tables where there are none. */
+/** Creates the tables if necessary, and checks that they are empty. */
 async function prepareTarget(to: SqlConnection, target: Transaction<Tables>): Promise<void> {
   while ((await runNext(target, to)).length > 0);
   await to.excludeWriters?.(target);
@@ -143,13 +146,16 @@ function unfit(
   });
 }
 
-/** Rows that are not the same in the copy: no process has a session of it open, those that one had are left open, and media types are as artifacts have them now. */
+/**
+ * Conversions of rows that differ in the copy: no process has a session open, sessions that a process had open count as left open, and media types
+ * are normalized as for new artifacts.
+ */
 const COPIED_AS = new Map<string, (row: Row) => Row>([
   ["haft_session", (row) => ({ ...row, owner: ownerAfter({ leavesOpen: row["owner"] !== null }) })],
   ["haft_artifact", (row) => ({ ...row, media_type: keptMediaType(String(row["media_type"])) })],
 ]);
 
-/** Once all sessions are there, in whatever order. */
+/** Sets the parents once all sessions exist, because sessions are copied in any order. */
 async function copyParents({ source, target, table }: TableCopy, options: UpkeepOptions): Promise<void> {
   const pairs: TableParts = { ...table, columns: ["id", "parent_id"], texts: ["id", "parent_id"] };
   for await (const piece of readPieces(source, pairs, options))
@@ -170,7 +176,7 @@ async function requireSame(target: Transaction<Tables>, table: TableParts, expec
   });
 }
 
-/** How many sessions a process may have open, as far as the tables say. @throws ToolError `corrupt_record` for tables that are not up to date */
+/** Number of sessions that a process may have open, according to the tables. @throws ToolError `corrupt_record` for tables that are not up to date */
 export async function openCount(connection: SqlConnection): Promise<number> {
   await requireCurrent(connection);
   const { rows } = await connection.tables

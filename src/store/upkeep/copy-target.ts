@@ -1,4 +1,4 @@
-/** The place that a store is copied into, which is whole or not there. */
+/** The target of a copy, which is either complete or does not exist. */
 import { existsSync } from "node:fs";
 import { link, open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -9,9 +9,10 @@ import { connectStore, type ConnectStoreOptions, type StorePlace } from "../conn
 import type { SqlConnection } from "../sql/sql-connection.ts";
 
 /**
- * A file is written under another name, and gets its own when the work is done; in a database the transaction of the work decides.
+ * Runs work on a copy. A file is written under a temporary name, and renamed when the work is done; in a database, the work's own transaction
+ * decides.
  *
- * @throws ToolError `conflict` for a file that is there
+ * @throws ToolError `conflict` if the file exists
  */
 export async function intoCopy<Result>(
   place: StorePlace,
@@ -43,14 +44,14 @@ export async function withConnection<Result>(
   }
 }
 
-/** Unlike a renaming, a link never takes the place of a file that was made meanwhile. */
+/** Makes a link, which, unlike a rename, never replaces a file that was created meanwhile. */
 async function giveName(unfinished: string, path: string): Promise<void> {
   try {
     await link(unfinished, path);
   } catch (thrown: unknown) {
     throw systemCode(thrown) === "EEXIST" ? taken(path) : thrown;
   }
-  if (process.platform === "win32") return; // a folder cannot be opened for writing there, and only such a handle is synced
+  if (process.platform === "win32") return; // on Windows a folder cannot be opened for writing, and only such a handle can be synced
   const folder = await open(dirname(path));
   try {
     await syncFile(folder);

@@ -1,8 +1,8 @@
-/** Something that is not as it should be in a store. */
+/** A problem found in a store. */
 export interface Finding {
   readonly kind: "version" | "file" | "schema" | "session" | "artifact" | "cache";
-  /** A claim, without a full stop. */
+  /** A statement of the problem, without a full stop. */
   readonly what: string;
-  /** A way to mend it: a sentence, or a statement. */
+  /** How to fix it: a sentence, or an SQL statement. */
   readonly wayOut: string;
 }

@@ -1,4 +1,4 @@
-/** Forgets sessions that nothing was added to for long: their events, jobs, questions and rules go with them. */
+/** Deletes sessions without recent events, with their events, jobs, questions and rules. */
 import type { Kysely, Transaction } from "kysely";
 import { Owner } from "../sql/owner.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";
@@ -7,17 +7,20 @@ import type { PruneOptions } from "./pruned-parts.ts";
 import { betweenSteps } from "./upkeep-work.ts";
 
 const SESSIONS_AT_ONCE = 200;
-/** A branch that is made in the middle stops a batch; then it is looked at again. */
+/** Maximum number of tries of a batch. A branch that is created during a batch makes it fail; then it is read again. */
 const MAX_TRIES = 5;
 
 interface Batch {
   readonly found: number;
   readonly removed: number;
-  /** Where the next one begins. */
+  /** The id after which the next batch begins. */
   readonly last: string;
 }
 
-/** Branches before what they branch off: as long as a walk over all removed something, there may be more. */
+/**
+ * Deletes old sessions, branches before their parents: passes over all sessions are repeated while one deletes any. Returns the number of deleted
+ * sessions.
+ */
 export async function pruneSessions(connection: SqlConnection, options: PruneOptions): Promise<number> {
   const owner = new Owner(connection);
   let removed = 0;
@@ -73,7 +76,10 @@ async function removeSome(tables: Transaction<Tables>, { owner, last, before }: 
   return { found: rows.length, removed: ids.length, last: end.id };
 }
 
-/** From then on no owner can write them: what was claimed, or written, since they were found is left out. Each claim has an epoch of its own. */
+/**
+ * Takes the sessions, so that no owner can write them any more. Returns those that were neither claimed nor written since they were found; each claim
+ * has an epoch of its own.
+ */
 async function fence(
   tables: Transaction<Tables>,
   found: readonly { readonly id: string; readonly epoch: number }[],
@@ -97,7 +103,7 @@ async function remove(tables: Transaction<Tables>, ids: readonly string[]): Prom
   await tables.deleteFrom("haft_session").where("id", "in", ids).execute();
 }
 
-/** Sessions that nothing was added to since a time, and no living process has open. */
+/** Selects sessions without events since a time that no living process has open. */
 function idle(tables: Kysely<Tables>, before: number, living: readonly string[]) {
   const old = tables.selectFrom("haft_session").where("updated_at", "<", before);
   return living.length === 0
@@ -118,7 +124,7 @@ export async function countOldSessions(connection: SqlConnection, options: Prune
   return rows;
 }
 
-/** `staying`: the ids of the sessions that `pruneSessions` would leave. Those that they branch off, however old, are among them. */
+/** Adds `staying`: the ids of the sessions that `pruneSessions` would keep, including every session that one of them branches off, however old. */
 export async function withStaying(connection: SqlConnection, { before }: Pick<PruneOptions, "before">) {
   const { tables } = connection;
   const living = await new Owner(connection).living(tables);

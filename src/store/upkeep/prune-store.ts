@@ -1,4 +1,4 @@
-/** Forgets what is old in a store, in batches between which others may write. */
+/** Deletes old data of a store, in batches between which other processes may write. */
 import type { SelectQueryBuilder } from "kysely";
 import { KEYED_REQUEST_KEPT_MS } from "../../core/access-store.ts";
 import { requireCurrent } from "../sql/migrate.ts";
@@ -10,7 +10,7 @@ import { PRUNED_PARTS, type PrunedPart, type PruneOptions } from "./pruned-parts
 import { countOldSessions, pruneSessions, withStaying } from "./prune-sessions.ts";
 import { betweenSteps } from "./upkeep-work.ts";
 
-/** How many of each part were forgotten, or would be. */
+/** Number of items of each part that were deleted, or would be. */
 export type PruneCounts = Readonly<Partial<Record<PrunedPart, number>>>;
 
 type Prune = (connection: SqlConnection, options: PruneOptions) => Promise<number>;
@@ -35,11 +35,11 @@ const PRUNES: Readonly<Record<PrunedPart, { readonly count: Prune; readonly forg
 };
 
 /**
- * Forgets sessions whose last event is older than a time, files that no session that is left refers to, rows of jobs that have ended, first
- * answers, calls that the audit has without a session, and cached results.
+ * Deletes sessions whose last event is older than a time, artifacts that no remaining session refers to, rows of ended jobs, answers to keyed
+ * requests, audited calls outside of sessions, and cached results.
  *
- * A session stays while a process has it open, and while another session that stays branches off it. First answers stay for a day in any
- * case. What is forgotten is committed in batches: work that is stopped in the middle has forgotten some of it, each whole.
+ * A session is kept while a process has it open, and while another kept session branches off it. Answers to keyed requests are kept for at least a
+ * day. Deletions are committed in batches: if the work is stopped, some items are deleted, each completely.
  */
 export async function pruneStore(connection: SqlConnection, options: PruneOptions): Promise<PruneCounts> {
   await requireCurrent(connection);
@@ -95,7 +95,7 @@ async function pruneCache({ tables }: SqlConnection, options: PruneOptions): Pro
   }
 }
 
-/** So many ids are compared with the events in one walk over them. */
+/** Maximum number of ids looked for in one pass over the events. */
 const IDS_AT_ONCE = 100_000;
 const EVENTS_AT_ONCE = 20;
 const DELETED_AT_ONCE = 500;
@@ -114,7 +114,7 @@ async function pruneArtifacts(connection: SqlConnection, options: PruneOptions):
       const { numDeletedRows } = await connection.tables
         .deleteFrom("haft_artifact")
         .where("id", "in", ids.slice(from, from + DELETED_AT_ONCE))
-        .where("stored_at", "<", options.before) // one that was stored again since is in use again
+        .where("stored_at", "<", options.before) // one that was stored again meanwhile is in use again
         .executeTakeFirst();
       pruned += Number(numDeletedRows);
       options.onProgress?.("artifacts", pruned);
@@ -136,7 +136,7 @@ async function* unusedArtifacts(connection: SqlConnection, options: PruneOptions
   }
 }
 
-/** The ids in the events of the sessions that stay: all that are there, but for those that a dry run only counted. */
+/** The artifact ids in the events of the sessions that are kept: of all existing sessions, except those that a dry run only counted. */
 async function* referredTo(connection: SqlConnection, options: PruneOptions): AsyncGenerator<string, void, undefined> {
   const { dryRun = false, parts } = options;
   const staying = dryRun && parts?.includes("sessions") !== false ? await withStaying(connection, options) : undefined;

@@ -1,4 +1,4 @@
-/** The parts of a store that can be forgotten, in the order in which it is done. */
+/** The parts of a store that can be pruned, in the order in which they are. */
 import type { UpkeepOptions } from "./upkeep-work.ts";
 
 export const PRUNED_PARTS = ["jobs", "sessions", "artifacts", "answers", "calls", "cache"] as const;
@@ -6,11 +6,11 @@ export const PRUNED_PARTS = ["jobs", "sessions", "artifacts", "answers", "calls"
 export type PrunedPart = (typeof PRUNED_PARTS)[number];
 
 export interface PruneOptions extends UpkeepOptions {
-  /** Everything that was last changed before this time is forgotten. Milliseconds since the epoch. */
+  /** Items last changed before this time are deleted. Milliseconds since the epoch. */
   readonly before: number;
   readonly now: number;
   /** @default all */
   readonly parts?: readonly PrunedPart[];
-  /** Counts, and forgets nothing. @default false */
+  /** Whether to count without deleting. @default false */
   readonly dryRun?: boolean;
 }

@@ -1,4 +1,4 @@
-/** The differences between the tables of a store and those that its version should have. */
+/** Compares the tables of a store with those that its version should have. */
 import { migrate } from "../sql/migrate.ts";
 import type { ColumnShape, SchemaShape, TableShape } from "../sql/schema-shape.ts";
 import { connectSqlite } from "../sqlite/sqlite-connection.ts";
@@ -7,7 +7,7 @@ import type { Finding } from "./finding.ts";
 const RESTORE =
   "Restore the tables from a backup, or copy the sessions that are whole into a new store by haft sessions export and import.";
 
-/** The tables as the migrations make them. They are the same for every database. */
+/** The tables as the migrations make them, which are the same for every database. */
 export async function expectedShape(version?: number): Promise<SchemaShape> {
   const settings = { path: ":memory:", readOnly: false, busyTimeoutMs: 0, synchronous: "normal", maxCacheBytes: 0 } as const;
   const model = connectSqlite(settings);

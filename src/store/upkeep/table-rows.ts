@@ -1,4 +1,4 @@
-/** The rows of any table of a store, read in pieces of bounded size, and a sum that tells whether two tables hold the same. */
+/** Reads the rows of any table of a store in pieces of bounded size, and computes a sum to compare two tables. */
 import { hash } from "node:crypto";
 import { sql, type Kysely } from "kysely";
 import type { SchemaShape } from "../sql/schema-shape.ts";
@@ -8,24 +8,24 @@ import { betweenSteps, type UpkeepOptions } from "./upkeep-work.ts";
 export type Value = string | number | null;
 export type Row = Readonly<Record<string, Value>>;
 
-/** Tables whose names are known when the program runs. */
+/** Tables whose names are known only at run time. */
 type AnyTables = Record<string, Record<string, Value>>;
 
-/** So many rows fit into one statement of every database. */
+/** Maximum number of rows in one statement of every database. */
 const MAX_ROWS = 500;
-/** Of texts in one piece; a row that has more is a piece of its own. */
+/** Maximum size of the texts in a piece, in bytes; a larger row is a piece of its own. */
 const MAX_BYTES = 4 * 1024 * 1024;
 const SIZES_AT_ONCE = 1_000;
 
 export interface TableParts {
   readonly name: string;
-  /** Columns by which each row is found, and in whose order they are read. */
+  /** Columns that identify a row, in whose order the rows are read. */
   readonly key: readonly string[];
   readonly columns: readonly string[];
   readonly texts: readonly string[];
 }
 
-/** @throws Error for a table that the shape does not have */
+/** @throws Error if the shape has no such table */
 export function partsOf({ tables }: SchemaShape, { name, key }: Pick<TableParts, "name" | "key">): TableParts {
   const table = tables.get(name);
   if (table === undefined) throw new Error(`The shape of a store has no ${name}.`);
@@ -37,7 +37,7 @@ export function anyTables(tables: Kysely<Tables>): Kysely<AnyTables> {
   return tables as unknown as Kysely<AnyTables>; // the names come from the shape of the tables
 }
 
-/** In order of the key. The sizes are read first, so that rows of many megabytes are not read together. */
+/** Reads the rows in the order of the key. Sizes are read first, so that rows of many megabytes are not read together. */
 export async function* readPieces(
   tables: Kysely<Tables>,
   parts: TableParts,
@@ -93,7 +93,7 @@ function inOrder<Query extends { orderBy(column: string): Query }>(query: Query,
   return key.reduce((ordered, column) => ordered.orderBy(column), query);
 }
 
-/** The last row of each piece. */
+/** Returns the last row of each piece. */
 function pieceEnds(sizes: readonly SizedRow[]): readonly Row[] {
   const ends: Row[] = [];
   let [rows, bytes] = [0, 0];
@@ -110,7 +110,7 @@ function pieceEnds(sizes: readonly SizedRow[]): readonly Row[] {
 
 const MODULUS = 2n ** 128n;
 
-/** How many rows there are, and the sum of their digests: the same in whatever order a database sorts texts. */
+/** Counts rows, and sums their digests, which does not depend on the order in which a database sorts texts. */
 export class TableSum {
   rows = 0;
   #sum = 0n;

@@ -1,13 +1,13 @@
-/** Long work on a store that can be watched and stopped. */
+/** Options of long-running work on a store, for progress and cancellation. */
 
 export interface UpkeepOptions {
-  /** Ends the work before its next step, with the reason of the signal. */
+  /** Ends the work before its next step; the work rejects with the reason of the signal. */
   readonly signal?: AbortSignal;
-  /** Called now and then: `sessions`, `haft_event`, and how many are done. */
+  /** Called repeatedly with a subject, such as `sessions` or `haft_event`, and the number done. */
   readonly onProgress?: (subject: string, count: number) => void;
 }
 
-/** To be awaited between two steps: SQLite answers at once, so that a signal would never be heard. */
+/** Must be awaited between two steps: SQLite answers synchronously, so that an abort would otherwise go unnoticed. */
 export async function betweenSteps({ signal }: UpkeepOptions): Promise<void> {
   await new Promise<void>((resolve) => setImmediate(resolve));
   signal?.throwIfAborted();
