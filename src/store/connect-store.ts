@@ -1,4 +1,4 @@
-/** A connection to a store by itself, without what keeps sessions over it: for the work of an administrator. */
+/** Connects to the database of a store without a session store over it, for administration. */
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { checkPostgresSettings } from "./postgres/postgres-settings.ts";
 import type { SqlConnection } from "./sql/sql-connection.ts";
@@ -8,18 +8,18 @@ import { DEFAULT_CACHE_BYTES } from "./records/store-options.ts";
 export type StorePlace = { readonly path: string } | { readonly url: string; readonly schema?: string | undefined };
 
 const BUSY_TIMEOUT_MS = 5_000;
-/** The work of an administrator may take its time: a large table is rewritten in one statement. */
+/** Administrative work may take long: for example, a large table is rewritten in one statement. */
 const ANSWER_TIMEOUT_MS = 86_400_000;
 const LOCK_TIMEOUT_MS = 60_000;
 
 export interface ConnectStoreOptions {
   /** @default false */
   readonly readOnly?: boolean;
-  /** How long the server lets a transaction wait for its next statement, in milliseconds. @default that of a store */
+  /** How long the server lets a transaction idle between two statements, in milliseconds. @default as for a store */
   readonly idleMs?: number;
 }
 
-/** Nothing is changed in it yet. @throws ToolError `store_failed`, `corrupt_record` */
+/** Opens a connection without changing the database. @throws ToolError `store_failed`, `corrupt_record` */
 export async function connectStore(place: StorePlace, { readOnly = false, idleMs }: ConnectStoreOptions = {}): Promise<SqlConnection> {
   if ("path" in place) {
     const { connectSqlite } = await import("./sqlite/sqlite-connection.ts");

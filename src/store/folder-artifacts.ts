@@ -1,4 +1,4 @@
-/** Artifacts as files of a folder, for programs whose sessions are in no store, or whose files are to be read by others. */
+/** Artifacts as files in a folder, for programs whose sessions are in no store, or whose files other programs read. */
 import { mkdir, readFile, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Artifact, ArtifactStore } from "../core/artifact.ts";
@@ -8,9 +8,9 @@ import { checkKnownKeys } from "../core/known-keys.ts";
 import { renameFile } from "../core/rename-file.ts";
 import { checkedArtifact } from "./records/checked-artifact.ts";
 
-/** Where a folder of artifacts is. */
+/** Options of `folderArtifacts`. */
 export interface FolderArtifactsOptions {
-  /** Made when the first artifact is kept. */
+  /** Path of the folder. It is created when the first artifact is stored. */
   readonly path: string;
 }
 
@@ -21,7 +21,7 @@ const MAX_TYPE_BYTES = 4_096;
 /**
  * Keeps each artifact as two files: its bytes under its id, and its media type in `<id>.type`. Several processes may share the folder.
  *
- * @throws ToolError `invalid_argument` for a path that is none
+ * @throws ToolError `invalid_argument` if the path is not a non-empty string
  */
 export function folderArtifacts(options: FolderArtifactsOptions): ArtifactStore {
   checkKnownKeys(options, { path: true }, "folderArtifacts()");
@@ -44,7 +44,7 @@ class FolderArtifacts implements ArtifactStore {
       await mkdir(this.#folder, { recursive: true });
       if ((await sizeOf(path)) === undefined) {
         await writeWhole(`${path}.type`, mediaType);
-        await writeWhole(path, Buffer.from(data, "base64")); // last: what has its bytes is whole
+        await writeWhole(path, Buffer.from(data, "base64")); // last, so that an artifact whose bytes exist is complete
       }
       await utimes(path, at / 1_000, at / 1_000);
     });
@@ -77,7 +77,7 @@ class FolderArtifacts implements ArtifactStore {
     });
   }
 
-  /** Undefined for what is no id: it may be a path that leads elsewhere. */
+  /** The path of an artifact; undefined for an invalid id, which might be a path to another place. */
   #pathOf(id: string): string | undefined {
     return NAME.test(id) ? join(this.#folder, id) : undefined;
   }
@@ -94,14 +94,14 @@ class FolderArtifacts implements ArtifactStore {
 
 let writes = 0;
 
-/** A reader sees the whole file or none, also while the same one is written several times. */
+/** Writes a file atomically: a reader sees the whole file or none, even if it is written several times at once. */
 async function writeWhole(path: string, content: string | Uint8Array): Promise<void> {
   const written = `${path}.${process.pid}.${++writes}.new`;
   await writeFile(written, content, { flush: true });
   await renameFile(written, path);
 }
 
-/** Undefined for what is no regular file: a pipe or device would be read without end. */
+/** The size of a regular file; undefined for anything else, because a pipe or device could be read without end. */
 async function sizeOf(path: string): Promise<number | undefined> {
   const info = await stat(path).catch(() => undefined);
   return info?.isFile() === true ? info.size : undefined;
@@ -112,7 +112,7 @@ async function typeIn(path: string): Promise<string> {
   return size === undefined || size > MAX_TYPE_BYTES ? "" : await readFile(path, "utf8").catch(() => "");
 }
 
-/** Later than any time for one that another process has removed meanwhile. */
+/** When the artifact was stored; Infinity if another process has removed it meanwhile. */
 async function storedAt(path: string): Promise<number> {
   const found = await stat(path).catch(noneIfMissing);
   return "mtimeMs" in found ? found.mtimeMs : Infinity;

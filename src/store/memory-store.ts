@@ -1,4 +1,4 @@
-/** Sessions in memory: nothing outlives the process, and no call waits for it. */
+/** Sessions in memory: nothing outlives the process, and no write has to be awaited. */
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { AccessStore } from "../core/access-store.ts";
@@ -33,9 +33,9 @@ import { checkListOptions, checkLogOptions, checkReadOptions } from "./records/s
 const MAX_CACHE_BYTES = 64 * 1024 * 1024;
 
 /**
- * Keeps sessions for as long as the program holds on to the store. It takes events as they are: frozen JSON.
+ * Keeps sessions while the program holds the store. Events are stored as they are: frozen JSON.
  *
- * `whenDurable` has nothing to wait for. Several runtimes of one process may share it until one of them is closed, and it with that one.
+ * `whenDurable` never has to wait. Several runtimes of one process may share the store until one of them is closed, which closes the store too.
  */
 export function memoryStore(): Store {
   return new MemoryStore();
@@ -44,7 +44,7 @@ export function memoryStore(): Store {
 class MemorySession {
   readonly sessionId: string;
   readonly options: LogOptions;
-  /** The session that the session's log begins with. */
+  /** The session whose events the log begins with. */
   readonly parent: MemorySession | undefined;
   readonly own: SessionEvent[] = [];
   log: MemoryLog | undefined;
@@ -58,7 +58,7 @@ class MemorySession {
     this.updatedAt = options.at;
   }
 
-  /** How many events are its parent's. */
+  /** Number of events shared with the parent. */
   get shared(): number {
     return this.options.parent?.length ?? 0;
   }
@@ -73,7 +73,7 @@ class MemorySession {
   }
 }
 
-/** From a position on, and before another. */
+/** Returns the events from one position on, up to but not including another. */
 function eventsBetween(session: MemorySession, from: number, end: number): readonly SessionEvent[] {
   const parts: (readonly SessionEvent[])[] = [];
   let before = end;
@@ -223,7 +223,7 @@ class MemoryStore implements Store {
     return this.#process.list(open.toSorted((one, other) => other.updatedAt - one.updatedAt).map(({ sessionId }) => sessionId));
   }
 
-  /** Runtimes that share it are notified of everything directly. */
+  /** No notifications: runtimes that share the store are notified of everything directly. */
   follow(): StoreFollower {
     return NOT_FOLLOWED;
   }
@@ -245,7 +245,7 @@ class MemoryStore implements Store {
   }
 }
 
-/** The parts of the store that are written with the events of a log. */
+/** The parts of the store that are written together with the events of a log. */
 interface LogParts {
   readonly jobs: MemoryJobs;
   readonly webhooks: MemoryWebhooks;
@@ -255,7 +255,7 @@ interface LogParts {
 class MemoryLog implements EventLog {
   readonly sessionId: string;
   readonly options: LogOptions;
-  readonly wasLeftOpen = false; // it ends with its process
+  readonly wasLeftOpen = false; // the log ends with its process
   readonly #kept: MemorySession;
   readonly #parts: LogParts;
   #failure: ToolError | undefined;
@@ -306,7 +306,7 @@ class MemoryLog implements EventLog {
     if (this.#kept.log === this) this.#kept.log = undefined;
   }
 
-  /** Ends it: the session is no longer its own. */
+  /** Ends the log, because the session was claimed again or removed. */
   lose(error: ToolError): void {
     this.#failure ??= error;
     if (this.#kept.log === this) this.#kept.log = undefined;

@@ -1,4 +1,4 @@
-/** Sessions in a PostgreSQL database, which any number of processes on any number of machines share. @packageDocumentation */
+/** Sessions in a PostgreSQL database, shared by any number of processes on any number of machines. @packageDocumentation */
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Store } from "../core/store.ts";
 import { bossQueue } from "./postgres/boss-queue.ts";
@@ -7,46 +7,46 @@ import { DEFAULT_BUFFERED_BYTES, requireWhole } from "./records/store-options.ts
 import { PostgresNotifier } from "./postgres/postgres-notifier.ts";
 import { storeInPostgres } from "./postgres/store-in-postgres.ts";
 
-/** How a store in PostgreSQL is reached. */
+/** Options of a store in PostgreSQL. */
 export interface PostgresStoreOptions {
   /**
-   * `postgres://user:password@host:5432/database`. PostgreSQL 13 or newer, with the encoding UTF8. `?sslmode=verify-full` and the other
-   * settings of `pg` are understood; without a password, `PGPASSWORD` and the password file are.
+   * `postgres://user:password@host:5432/database`. PostgreSQL 13 or newer, with the encoding UTF8. Supports `?sslmode=verify-full` and the other
+   * settings of `pg`; without a password, `PGPASSWORD` and the password file are used.
    */
   readonly url: string;
-  /** The schema that has the tables; two stores of one database have two. @default "haft" */
+  /** The schema that contains the tables. Two stores in one database need two schemas. @default "haft" */
   readonly schema?: string;
-  /** Most connections of this store. Integer ≥ 1. @default 10 */
+  /** Maximum number of connections of this store. Integer ≥ 1. @default 10 */
   readonly maxConnections?: number;
   /** How long to wait for a connection, in milliseconds. @default 5_000 */
   readonly connectTimeoutMs?: number;
-  /** How long to wait for the answer to a statement, in milliseconds; then the connection is given up. @default 60_000 */
+  /** How long to wait for the answer to a statement before the connection is discarded, in milliseconds. @default 60_000 */
   readonly answerTimeoutMs?: number;
   /** How long a statement waits for another process that writes the same row, in milliseconds. @default 5_000 */
   readonly lockTimeoutMs?: number;
   /**
-   * How long what failed because the connection was lost is tried again, in milliseconds from when that showed; 0 = not at all. After `leaseMs` of
-   * silence another process may have the session. @default `leaseMs`; 1_000 where `readOnly`
+   * How long to retry a request that failed because the connection was lost, in milliseconds since the failure was noticed; 0 = no retries. After
+   * `leaseMs` of silence another process may claim the session. @default `leaseMs`; 1_000 if `readOnly`
    */
   readonly retryMs?: number;
   /**
-   * After so many milliseconds of silence, by the database's clock, another process may claim what this one has open. The same in all
+   * How long this process may be silent, in milliseconds by the database's clock, before another may claim its open sessions. Must be the same in all
    * processes of a store. Integer ≥ 100. @default 15_000
    */
   readonly leaseMs?: number;
-  /** Whether tables are made and brought up to date when the store is opened; false = they must be already. @default true */
+  /** Whether to create and migrate the tables when the store is opened; if false, they must be up to date already. @default true */
   readonly migrate?: boolean;
   /**
-   * Whether processes tell each other at once what they wrote, over one more connection each, with `LISTEN` and `NOTIFY`; false = they look for
-   * it about twice a second. Set it to false behind PgBouncer in transaction mode, which passes no notifications on; else that is found out at
-   * the start, said in the log, and they look as often. @default true
+   * Whether processes notify each other at once of their writes, over one more connection each, with `LISTEN` and `NOTIFY`. If false, they poll about
+   * twice a second. Set it to false behind PgBouncer in transaction mode, which does not forward notifications; otherwise that is detected at the
+   * start and logged, and the processes poll as often. @default true
    */
   readonly notify?: boolean;
-  /** Reads, and changes nothing. @default false */
+  /** Opens the store for reading only. @default false */
   readonly readOnly?: boolean;
-  /** When so many UTF-8 bytes of JSON wait to be written, `append` throws. @default 268_435_456 */
+  /** Maximum number of UTF-8 bytes of JSON that wait to be written; beyond it `append` throws. @default 268_435_456 */
   readonly maxBufferedBytes?: number;
-  /** Most bytes of the persistent result cache, which all processes share; the oldest results go first. @default 67_108_864 */
+  /** Maximum size of the persistent result cache, in bytes, which all processes share; the oldest results are dropped first. @default 67_108_864 */
   readonly maxCacheBytes?: number;
 }
 
@@ -67,14 +67,14 @@ const OPTIONS: OptionNames<PostgresStoreOptions> = {
 };
 
 /**
- * Keeps sessions in PostgreSQL, with the same promises as `sqliteStore`, for any number of equal processes.
+ * Keeps sessions in PostgreSQL, with the same guarantees as `sqliteStore`, for any number of equal processes.
  *
- * A session is written by the process that claimed it. The claim ends when that process is silent for `leaseMs`; the next claim
- * raises its epoch, and each write names the epoch that it belongs to, so that a write of the earlier owner that comes late is refused
- * with `conflict`. Events that are appended while a commit is under way go together with the next, in one statement.
+ * A session is written by the process that claimed it. The claim expires when that process is silent for `leaseMs`. The next claim increments the
+ * session's epoch, and each write carries the epoch of its claim, so that a late write of an earlier owner is refused with `conflict`. Events that
+ * are appended during a commit are written together with the next one, in one statement.
  *
- * A connection that is lost, a server that is restarted, and one that takes no writes are waited for as long as `retryMs`; what cannot be written then stays
- * buffered, and is tried again with the next write. Needs the package `pg`, which is loaded when the store is opened.
+ * Requests are retried for up to `retryMs` if a connection is lost, or a server restarts or accepts no writes. Events that still cannot be written
+ * stay buffered, and are tried again with the next write. Needs the package `pg`, which is loaded when the store is opened.
  *
  * @throws ToolError `invalid_argument`
  */

@@ -11,19 +11,22 @@ import { DEFAULT_BUFFERED_BYTES, DEFAULT_CACHE_BYTES, HEARTBEAT_MS, requireWhole
 import { noSqliteHere } from "./sqlite/sqlite-error.ts";
 import { WorkerDatabase, findWorkerFile } from "./sqlite/worker-database.ts";
 
-/** How the file of a store is written. */
+/** Options of a store in a SQLite file. */
 export interface SqliteStoreOptions {
-  /** The file, made when it is not there, in a folder that is; or `:memory:`. Never on a network drive. */
+  /** The file, created if it does not exist, in an existing folder; or `:memory:`. Must not be on a network drive. */
   readonly path: string;
   /** How long to wait for another process that is writing, in milliseconds. @default 5_000 */
   readonly busyTimeoutMs?: number;
-  /** `full`: what is durable survives a loss of power; `normal`: it survives the end of the process, and a power cut may take the last of it. @default "full" */
+  /**
+   * `full`: durable events survive a power failure; `normal`: they survive the end of the process, but a power failure may lose the latest. @default
+   * "full"
+   */
   readonly synchronous?: "full" | "normal";
-  /** Reads, also from a file that is damaged, and changes nothing. @default false */
+  /** Opens the store for reading only, even if the file is damaged. @default false */
   readonly readOnly?: boolean;
-  /** When so many UTF-8 bytes of JSON wait to be written, `append` throws. @default 268_435_456 */
+  /** Maximum number of UTF-8 bytes of JSON that wait to be written; beyond it `append` throws. @default 268_435_456 */
   readonly maxBufferedBytes?: number;
-  /** Most bytes of the persistent result cache; the oldest results go first. @default 67_108_864 */
+  /** Maximum size of the persistent result cache, in bytes; the oldest results are dropped first. @default 67_108_864 */
   readonly maxCacheBytes?: number;
 }
 
@@ -38,13 +41,13 @@ const OPTIONS: OptionNames<SqliteStoreOptions> = {
 const DEFAULT_BUSY_TIMEOUT_MS = 5_000;
 
 /**
- * Keeps sessions in a SQLite file, written by a thread of its own: one process or several on one machine.
+ * Keeps sessions in a SQLite file, written by a separate thread. Several processes on one machine can share the file.
  *
- * Events that are appended while a commit is under way go together with the next (group commit). Every event carries a checksum over itself
- * and the event before, verified whenever it is read. A request that is under way keeps the process alive, an idle store does not.
+ * Events that are appended during a commit are written together with the next one (group commit). Every event has a checksum over itself and the
+ * event before, verified whenever it is read. A pending request keeps the process alive, an idle store does not.
  *
- * Bundled into a program's own file, it has no file to start its thread from, and writes in the thread that uses it: each commit then holds
- * that up. Mark `haft` as external to keep the thread.
+ * If Haft is bundled into the program's own file, there is no worker file to start the thread from. The store then writes in the program's thread,
+ * which every commit blocks. Mark `haft` as external to keep the thread.
  *
  * @throws ToolError `invalid_argument`
  */
@@ -73,7 +76,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   });
 }
 
-/** Each commit holds up the thread until the disk has it. */
+/** A database in this thread: each commit blocks the thread until it is on disk. */
 function inThread(settings: SqliteSettings, place: string): InThreadDatabase {
   const connect = async () => {
     const { openSqliteDatabase } = await import("./sqlite/sqlite-database.ts").catch((thrown: unknown) => {

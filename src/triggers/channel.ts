@@ -61,7 +61,7 @@ const SEND_OPTIONS: OptionNames<SendMessageOptions> = {
   signal: "AbortSignal",
   whenFull: true,
 };
-/** Of an observer, which gets what anybody sends. */
+/** The reader id of an observer, which receives the messages of every sender. */
 const NO_SENDER = "";
 /** Number of latest messages kept for `history` and `latest`. */
 const HISTORY = 200;
