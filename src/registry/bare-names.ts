@@ -3,17 +3,17 @@ import type { ToolFamily } from "./toolset-entry.ts";
 
 const NONE: readonly ToolFamily[] = Object.freeze([]);
 
-/** Each name is in exactly one of the two maps, so that the usual case, a unique name, costs one look-up and no array. */
+/** Every name is in exactly one of the two maps, so that the usual case, a unique name, costs one look-up and no array. */
 export class BareNames {
   readonly #unique = new Map<string, ToolFamily>();
   readonly #shared = new Map<string, readonly ToolFamily[]>();
 
-  /** The family of this name when no other toolset has one. */
+  /** The family of this name if only one toolset has it. */
   unique(name: string): ToolFamily | undefined {
     return this.#unique.get(name);
   }
 
-  /** The families of this name, in the order of their registration. */
+  /** The families of this name, in the order of registration. */
   all(name: string): readonly ToolFamily[] {
     const only = this.#unique.get(name);
     return only === undefined ? (this.#shared.get(name) ?? NONE) : [only];

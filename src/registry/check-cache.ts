@@ -1,4 +1,4 @@
-/** Checks a tool's cache settings: how they are written, and that answering from memory is the same as running the tool. */
+/** Checks a tool's cache settings: that they are valid, and that a cached answer is equivalent to running the tool. */
 import { declaresNoWrites } from "../core/effects.ts";
 import { ToolError } from "../core/error.ts";
 import { MILLISECONDS } from "../core/base/number-bounds.ts";
@@ -12,9 +12,9 @@ const SETTINGS = ["scope", "ttlMs", "identity"] as const satisfies readonly (key
 const MAX_IDENTITY_KEYS = 16;
 
 /**
- * Refuses a cache that cannot be used as it is written, and one for a tool that must really run each time.
+ * Rejects cache settings that are invalid, and a cache for a tool that must run each time.
  *
- * @throws ToolError `invalid_argument` naming tool and reason
+ * @throws ToolError `invalid_argument` with the tool and the reason
  */
 export function checkCache(name: string, tool: Fields): void {
   const { cache } = tool;
@@ -27,12 +27,12 @@ export function checkCache(name: string, tool: Fields): void {
     throw new ToolError("invalid_argument", `Tool ${JSON.stringify(name)} cannot be cached: ${reason.why}.`, { hint: reason.hint });
 }
 
-/** The settings of a cache that was checked, in our own words. */
+/** Cache settings that were checked and normalized: the scope `tick` is `turn`. */
 export interface ReadCacheSettings extends CacheSettings {
   readonly scope: Exclude<CacheScope, "tick">;
 }
 
-/** A scope alone is the settings with that scope. */
+/** Normalizes cache settings; a scope alone is shorthand for settings with that scope. */
 export function cacheSettings(cache: CacheScope | CacheSettings): ReadCacheSettings {
   const { scope, ...settings } = typeof cache === "string" ? { scope: cache } : cache;
   return { ...settings, scope: scope === "tick" ? "turn" : scope };
@@ -41,10 +41,10 @@ export function cacheSettings(cache: CacheScope | CacheSettings): ReadCacheSetti
 const OTHER_WORDS = ["cacheable", "cache_scope", "cache_ttl"] as const;
 
 /**
- * Returns the cache settings of a tool as data: `cache`, or the words of the Evennia AI assistant: `cacheable`, `cache_scope` ("tick" unless
- * given), and `cache_ttl` in seconds. Only the latter are checked here.
+ * Returns the cache settings of a tool given as data: `cache`, or the fields of the Evennia AI assistant: `cacheable`, `cache_scope` (default
+ * "tick"), and `cache_ttl` in seconds. Only the latter are checked here.
  *
- * @throws ToolError `invalid_argument` naming the key
+ * @throws ToolError `invalid_argument` with the key
  */
 export function cacheOfJson(json: Readonly<Record<string, unknown>>): unknown {
   const wrong = (key: string, expected: string): ToolError =>
@@ -70,7 +70,7 @@ function omitNull(json: Readonly<Record<string, unknown>>): Readonly<Record<stri
 }
 
 interface Fault {
-  /** `.ttlMs`, or nothing for the whole. */
+  /** Such as `.ttlMs`; empty for the settings as a whole. */
   readonly field: string;
   readonly expected: string;
 }

@@ -1,4 +1,4 @@
-/** Checks an input as a call does before its tool runs, and runs nothing. */
+/** Checks an input as a call does before its tool runs, without running anything. */
 import { copyJson, isJsonObject } from "../core/base/json.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { ParsedInput, Tool } from "../core/tool.ts";
@@ -7,7 +7,7 @@ import type { Validator } from "../schema/compile-schema.ts";
 import { fitInput, type RepairOptions } from "../schema/repair/repair-input.ts";
 import { ValidationResult } from "../schema/validation-result.ts";
 
-/** In the order of a call: the schema with its repairs, the rules of the tool itself, the program's own schema library. */
+/** Checks in the order of a call: the schema with its repairs, the tool's own rules, the program's schema library. */
 export async function checkInput(
   tool: Tool,
   validator: Validator,
@@ -32,14 +32,14 @@ function copied(given: unknown): ReturnType<typeof copyJson>["value"] {
   }
 }
 
-/** The problems that a tool's own rules found. @throws TypeError for anything but an array: it has not said that the input is right */
+/** Returns the problems found by a tool's own rules. @throws TypeError for anything but an array, which would not prove that the input is valid */
 export function readProblems(problems: unknown): readonly string[] {
   if (Array.isArray(problems)) return problems.map((problem) => describeThrown(problem));
-  if (isPromiseLike(problems)) void Promise.resolve(problems).then(undefined, () => {}); // its failure needs no handling: the promise itself is the mistake
+  if (isPromiseLike(problems)) void Promise.resolve(problems).then(undefined, () => {}); // returning a promise is itself the error
   throw new TypeError("its validate() did not answer with an array of problems");
 }
 
-/** The answer of a schema library. @throws TypeError for what is no answer: it has not said that the value is right */
+/** Reads the answer of a schema library. @throws TypeError for any other value, which would not prove that the value is valid */
 export function readParsed(answer: unknown, what: "input" | "output"): ParsedInput {
   if (isJsonObject(answer)) {
     const { issues } = answer;

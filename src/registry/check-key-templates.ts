@@ -1,4 +1,4 @@
-/** Checks that the templates among a tool's resource keys name properties of its input. */
+/** Checks that the templates in a tool's resource keys name properties of its input. */
 import { ToolError } from "../core/error.ts";
 import type { Effects } from "../core/effects.ts";
 import { isJsonObject } from "../core/base/json.ts";
@@ -6,13 +6,14 @@ import { own } from "../core/base/own.ts";
 import { pathsInTemplates } from "../core/resource-keys.ts";
 import { nearNames } from "../core/base/near-names.ts";
 
-/** Keywords next to which `properties` is not the whole list. */
+/** Keywords next to which `properties` may not list all properties. */
 const OPEN_KEYWORDS = ["$ref", "$dynamicRef", "allOf", "anyOf", "oneOf", "if", "dependentSchemas", "patternProperties"];
 
 /**
- * The first fault of the templates in `reads` and `writes`: one that cannot be read, or that names a property the schema does not have.
+ * Returns the first fault of the templates in `reads` and `writes`: one that cannot be parsed, or that names a property that the schema does not
+ * have.
  *
- * A schema that lists no properties, allows others or refers to other schemas may have any.
+ * A schema that lists no properties, allows additional ones or refers to other schemas may have any property.
  */
 export function keyTemplateFault(name: string, effects: Effects<never> | undefined, inputSchema: unknown): ToolError | undefined {
   for (const field of ["reads", "writes"] as const) {
@@ -32,7 +33,7 @@ export function keyTemplateFault(name: string, effects: Effects<never> | undefin
   return undefined;
 }
 
-/** The property that a path names and that an input of this schema cannot have, in words. */
+/** Describes the property named by a path that no input of this schema can have; undefined if there is none. */
 export function pathFault(path: readonly string[], inputSchema: unknown): { readonly what: string; readonly hint: string } | undefined {
   let schema = inputSchema;
   for (const [index, name] of path.entries()) {
@@ -52,7 +53,7 @@ export function pathFault(path: readonly string[], inputSchema: unknown): { read
   return undefined;
 }
 
-/** Undefined where the input may have other properties than those listed. */
+/** The properties of a schema; undefined if an input may have others. */
 function listedProperties(schema: unknown): Readonly<Record<string, unknown>> | undefined {
   if (!isJsonObject(schema) || OPEN_KEYWORDS.some((keyword) => Object.hasOwn(schema, keyword))) return undefined;
   const additional = own(schema, "additionalProperties");

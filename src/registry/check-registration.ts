@@ -1,4 +1,4 @@
-/** Checks what is given to a registry: a programmer's mistake is refused before anything is changed. */
+/** Checks the arguments of a registry, so that errors of the programmer are rejected before anything changes. */
 import { quoted } from "../core/base/wording.ts";
 import { checkName } from "../core/call.ts";
 import { CALL_SETTINGS, checkMs, checkSettings, setsAny } from "../core/call-settings.ts";
@@ -14,17 +14,18 @@ import { isStringArray } from "../core/base/json.ts";
 import { checkJsonSchema } from "../schema/check-json-schema.ts";
 import { copySchema } from "../schema/import-schema.ts";
 
-/** A tool to register: its input schema may be left out. */
+/** A tool to register. Its input schema is optional. */
 export type NewTool = Omit<Tool, "inputSchema"> & Partial<Pick<Tool, "inputSchema">>;
 
-/** A program may be written in JavaScript, and an engine may pass on third-party data. */
+/** Fields of unknown types: a program may be written in JavaScript, and engines list third-party tools. */
 type Unchecked<T> = { readonly [Field in keyof T]?: unknown };
 
 /**
- * Checks every field of a tool that a program gives, whether `defineTool` made it or not. Schemas of libraries are refused; otherwise schemas are checked at their first use.
+ * Checks every field of a tool that a program declares, whether or not `defineTool` made it. Schemas of libraries are rejected; other schemas are
+ * checked at their first use.
  *
  * @returns the tool as a plain object
- * @throws ToolError `invalid_argument`, listing everything that is missing, or naming the field that is wrong
+ * @throws ToolError `invalid_argument` that lists all missing fields, or names the invalid one
  */
 export function checkTool(given: Tool): Tool {
   const tool = namedTool(given);
@@ -32,7 +33,7 @@ export function checkTool(given: Tool): Tool {
   return checkDeclared(tool);
 }
 
-/** As `checkTool`; a tool that says nothing of its input takes an object of any keys. */
+/** As `checkTool`, but a tool without an input schema accepts an object with any keys. */
 export function checkNewTool(given: NewTool): Tool {
   checkIsObject(given, "A tool is an object with name, description and inputSchema.");
   const tool = plainTool(given as Tool); // checked below
@@ -49,7 +50,7 @@ function checkDeclared(given: Tool): Tool {
   return tool;
 }
 
-/** Schemas of libraries are those of `defineTool`, which gives their JSON Schema to the model. One that writes itself as JSON is what it writes. */
+/** Rejects schemas of libraries, which `defineTool` converts to JSON Schema for the model. A schema with `toJSON` is replaced by its JSON. */
 function withJsonSchema(tool: Tool, field: "inputSchema" | "outputSchema"): Tool {
   const schema = tool[field];
   if (schema === undefined) return tool;
@@ -67,7 +68,7 @@ function withJsonSchema(tool: Tool, field: "inputSchema" | "outputSchema"): Tool
   }
 }
 
-/** As `checkTool`, for a tool that an engine brought: without a schema it is quarantined, not refused. */
+/** As `checkTool`, for a tool that an engine listed: without a schema it is quarantined, not rejected. */
 export function checkBroughtTool(given: Tool): Tool {
   const tool = namedTool(given);
   const { name, title, tags, execute }: Unchecked<Tool> & Pick<Tool, "name"> = tool;
@@ -81,7 +82,7 @@ export function checkBroughtTool(given: Tool): Tool {
   return tool;
 }
 
-/** The tool as a plain object whose name and description are as they must be. */
+/** Returns the tool as a plain object, with a valid name and description. */
 function namedTool(given: Tool): Tool {
   checkIsObject(given, "A tool is an object with name, description and inputSchema.");
   const tool = plainTool(given);
@@ -102,9 +103,7 @@ function checkModelFields(name: string, tool: Tool): void {
 /**
  * Checks a toolset's name, engine and settings.
  *
- * A name that ends in a colon is refused: `a:` with tool `b` would be `a:::b`, as would `a` with tool `:b`.
- *
- * @throws ToolError `invalid_argument`
+ * A name that ends in a colon is rejected: `a:` with the tool `b` would be `a:::b`, as would `a` with the tool `:b`.
  */
 export function checkToolset(toolset: Toolset): void {
   checkIsObject(toolset, "A toolset is an object with a name.");

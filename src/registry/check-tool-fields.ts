@@ -1,4 +1,4 @@
-/** Checks the fields of a tool that a program defines: a mistake is found when the tool is made, not when a model calls it. */
+/** Checks the fields of a tool that a program defines, so that an error is found when the tool is made, not when a model calls it. */
 import { checkName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { COUNT, isWithin, numberWithin, type Bounds } from "../core/base/number-bounds.ts";
@@ -11,7 +11,7 @@ import { checkCache } from "./check-cache.ts";
 import { didYouMean } from "../core/base/near-names.ts";
 import { atMost } from "../core/base/short-text.ts";
 
-/** The type of a field, and its description. */
+/** A check of a field, with a description of valid values. */
 export interface Claim {
   readonly holds: (value: unknown) => boolean;
   /** Completes "must be …". */
@@ -46,7 +46,7 @@ const declarations: Claim = {
   expected: "an object with one object of plain JSON for each wire format",
 };
 
-/** By a check of its own, which looks at other fields as well, or at its first use. */
+/** For fields that are checked together with others, or at their first use. */
 const checkedElsewhere: Claim = { holds: () => true, expected: "anything" };
 
 function oneOf(...words: readonly string[]): Claim {
@@ -64,7 +64,7 @@ function isContribution({ text, bucket, ...others }: Readonly<Record<string, unk
   return typeof text === "string" && (bucket === undefined || typeof bucket === "string") && Object.keys(others).length === 0;
 }
 
-/** It is sent as it is, so it must be what it looks like. */
+/** The value is sent unchanged, so it must be plain JSON. */
 function isPlainJson(value: unknown): boolean {
   try {
     return isJsonObject(value) && copyJson(value, DECLARATION_LIMITS).dropped.length === 0;
@@ -75,7 +75,10 @@ function isPlainJson(value: unknown): boolean {
 
 const DECLARATION_LIMITS = { maxDepth: 32, maxNodes: 10_000, maxChars: 262_144 };
 
-/** The fields besides a tool's definition that a model is shown, and when it may call it: checked also where a tool is registered without `defineTool`. */
+/**
+ * Fields besides the definition that affect what a model is shown and when it may call the tool. Also checked for tools registered without
+ * `defineTool`.
+ */
 export const MODEL_FIELDS = {
   requiresReading: flag,
   promptContribution: contribution,
@@ -135,13 +138,13 @@ const EFFECTS = {
 
 const REGISTERED_FIELDS: Readonly<Record<string, Claim>> = { ...FIELDS, inputSchema: checkedElsewhere, outputSchema: checkedElsewhere };
 
-/** Without the two that follow from the schemas. */
+/** All fields except the two that are derived from the schemas. */
 const DEFINITION_FIELDS = Object.fromEntries(Object.entries(FIELDS).filter(([field]) => field !== "parseInput" && field !== "parseOutput"));
 
 /**
  * Checks name, description, and the type and range of every field that is set.
  *
- * @throws ToolError `invalid_argument` naming the tool, the field and what it must be.
+ * @throws ToolError `invalid_argument` with the tool, the field and what it must be
  */
 export function checkToolFields(definition: unknown): asserts definition is Tool {
   if (!isPlainObject(definition))
@@ -156,11 +159,10 @@ export function checkToolFields(definition: unknown): asserts definition is Tool
 }
 
 /**
- * Checks the type and range of every field that is set, and refuses fields that a tool does not have. Schemas are not looked at: one that
- * cannot be used quarantines its tool.
+ * Checks the type and range of every field that is set, and rejects unknown fields. Schemas are not checked: an unusable one quarantines its tool.
  *
  * @param tool a plain object with a name that was checked
- * @throws ToolError `invalid_argument` naming the tool, the field and what it must be.
+ * @throws ToolError `invalid_argument` with the tool, the field and what it must be
  */
 export function checkAllFields(tool: Tool): void {
   checkFields(tool.name, "", tool, REGISTERED_FIELDS);
@@ -178,8 +180,8 @@ function checkComposite(name: string, { composite, effects }: Pick<Tool, "compos
 const PLAIN_TOOLS = new WeakMap<Tool, Tool>();
 
 /**
- * A tool as a plain object, the same one each time. An instance of a class may have fields of its own besides those of a tool; what its
- * prototype has is kept, and its methods are bound to it.
+ * Converts a tool to a plain object, the same one each time. Of an instance of a class, the fields of `Tool` are kept, including those of its
+ * prototype, with methods bound to the instance; other fields are ignored.
  */
 export function plainTool(tool: Tool): Tool {
   if (isPlainObject(tool)) return tool;
@@ -195,20 +197,20 @@ export function plainTool(tool: Tool): Tool {
   return plain;
 }
 
-/** Field names of other systems, with ours. A tool that is a plain object may not have unknown fields at all. */
+/** Field names of other systems, and Haft's. Checked for instances of classes only; a plain object may have no unknown fields at all. */
 const OTHER_WORDS: Readonly<Record<string, keyof Tool>> = {
   parameters: "inputSchema",
   input_schema: "inputSchema",
   output_schema: "outputSchema",
   handler: "execute",
-  cacheable: "cache", // its scope and its time say nothing without it
+  cacheable: "cache", // cache_scope and cache_ttl have no effect without it
 };
 
 /**
- * An instance of a class may have fields of its own, but not one that is meant for a field of `Tool` and would have no effect.
+ * Rejects an instance of a class with a field under another system's name, which would have no effect. Other fields of its own are allowed.
  *
- * @param tool what `plainTool` made of it
- * @param read words that the caller reads itself
+ * @param tool the result of `plainTool`
+ * @param read words that the caller handles itself
  * @throws ToolError `invalid_argument` with the word and the field
  */
 export function refuseOtherWords(given: object, tool: Tool, read: readonly string[] = []): void {
@@ -226,17 +228,17 @@ export function refuseOtherWords(given: object, tool: Tool, read: readonly strin
 
 const SUCCESS_WORDS: ReadonlySet<string> = new Set(["parameters", "cacheable"]);
 
-/** A schema of a library may be a function too. */
+/** Whether a field is a method. A schema of a library may be a function too, and is not. */
 function isMethod(field: string, value: unknown): value is (...given: never) => unknown {
   return typeof value === "function" && field !== "inputSchema" && field !== "outputSchema";
 }
 
-/** With what else the function has, such as the `locationOf` of `supersedes`. */
+/** Binds a method and keeps the properties of the function, such as `locationOf` of `supersedes`. */
 function boundTo(tool: Tool, method: (...given: never) => unknown): unknown {
   return Object.assign(method.bind(tool), method);
 }
 
-/** Not an instance of a class. */
+/** Whether a value is an object that is not an instance of a class. */
 export function isPlainObject(value: unknown): value is Readonly<Record<string, unknown>> {
   if (!isJsonObject(value)) return false;
   const prototype: unknown = Object.getPrototypeOf(value);
@@ -260,7 +262,7 @@ const APPROVAL_HINT =
   "Did you mean effects: { destructive: true }, which asks before each call? Or the option approval of createRuntime().";
 const GUARDRAILS_HINT = "Checks of a tool's calls are a hook: defineHook({ tool, beforeCall, afterCall }), in hooks of createRuntime().";
 
-/** The fields that other libraries have in a tool, as they are written here. */
+/** Hints for the fields that other libraries have in a tool. */
 const WORDS_OF_LIBRARIES: Readonly<Record<string, string>> = {
   parameters: INPUT_HINT,
   schema: INPUT_HINT,

@@ -1,19 +1,19 @@
-/** Notices names that people and models cannot tell apart. */
+/** Detects names that people and models cannot tell apart. */
 import { LOOK_ALIKES, SHAPELESS } from "../core/base/look-alikes.ts";
 
 const ONLY_ASCII = /^[\u0000-\u007f]*$/u;
 
-/** The names of one kind that were seen, by what they look like. Names of ASCII letters only cost one test. */
+/** The names seen so far, by their visual form. A name of ASCII letters costs only one test. */
 export class ConfusableNames {
   readonly #bySkeleton = new Map<string, string>();
   readonly #isKnown: (name: string) => boolean;
 
-  /** @param isKnown whether a name is in use now; asked before the name being noted is added */
+  /** @param isKnown whether a name is in use now; called before the noted name is added */
   constructor(isKnown: (name: string) => boolean) {
     this.#isKnown = isKnown;
   }
 
-  /** Notes a name and says, as the end of a sentence, what is confusing about it. */
+  /** Notes a name, and describes what is confusing about it as the end of a sentence; undefined if nothing is. */
   note(name: string): string | undefined {
     if (ONLY_ASCII.test(name)) {
       const twin = this.#bySkeleton.size === 0 ? undefined : this.#bySkeleton.get(name);
@@ -32,14 +32,14 @@ function looksLike(twin: string): string {
   return `looks like ${spell(twin)}, which is another name`;
 }
 
-/** The visual form of a name: names of one skeleton look the same. */
+/** The visual form of a name. Names with the same form look alike. */
 function skeletonOf(name: string): string {
   let skeleton = "";
   for (const character of name.normalize("NFKC").replace(SHAPELESS, "")) skeleton += LOOK_ALIKES.get(character) ?? character;
   return skeleton;
 }
 
-/** Quotes a name with every character beyond ASCII as its number: `"g\u{435}t"`. */
+/** Quotes a name, with every character beyond ASCII as its code point: `"g\u{435}t"`. */
 export function spell(name: string): string {
   return JSON.stringify(name).replace(/[^\u0000-\u007f]/gu, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
 }

@@ -1,4 +1,4 @@
-/** Makes a tool out of what a program knows of it, checked at once and typed by its schema. */
+/** Defines a tool, checked at once and typed by its schema. */
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import type { ToolOutput } from "../core/content.ts";
 import { declaresNoWrites, type Effects } from "../core/effects.ts";
@@ -17,14 +17,14 @@ import { checkTakesObjects } from "./object-input.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 
 /**
- * A JSON Schema, also one that TypeBox makes, or a schema of any library that speaks Standard Schema and Standard JSON Schema: zod ≥ 4.2, arktype ≥ 2.1.28,
- * valibot with `toStandardJsonSchema` of `@valibot/to-json-schema`, and others.
+ * A JSON Schema, which TypeBox may have made, or a schema of any library that supports Standard Schema and Standard JSON Schema: zod ≥ 4.2, arktype ≥
+ * 2.1.28, valibot with `toStandardJsonSchema` of `@valibot/to-json-schema`, and others.
  */
 export type SchemaSource = JsonSchema | (StandardSchemaV1 & StandardJSONSchemaV1) | TypeBoxSchema;
 
-/** A JSON Schema of TypeBox 1, whose types are interfaces: those do not fit `JsonSchema`, because they have no index signature. */
+/** A JSON Schema of TypeBox 1, whose types are interfaces and so do not match `JsonSchema`, which has an index signature. */
 export interface TypeBoxSchema {
-  /** Which type of TypeBox it is: `Object`. It is not part of the JSON. */
+  /** The TypeBox type, such as `Object`. Not part of the JSON. */
   readonly "~kind": string;
 }
 
@@ -36,33 +36,36 @@ export interface ToolOptions<
   Output extends SchemaSource = JsonSchema,
   Result extends HandlerResult<Output> = HandlerResult<Output>,
 > extends Omit<Tool, "inputSchema" | "outputSchema" | "effects" | "validate" | "reducer" | "execute" | "parseInput" | "parseOutput"> {
-  /** @default an object of any keys */
+  /** @default an object with any keys */
   readonly inputSchema?: Input;
   readonly outputSchema?: Output;
-  /** Left out = writes everything of its toolset and may not be repeated. Its functions are given the JSON that was sent, after the schema. */
+  /**
+   * If omitted, the tool writes everything of its toolset and may not be repeated. Functions in it are called with the JSON that was sent, after the
+   * schema was applied.
+   */
   readonly effects?: Effects<InferSent<Input>>;
-  /** The tool's own rules, after its schema, for the JSON that was sent: one message per problem. */
+  /** The tool's own rules, run after its schema on the JSON that was sent. Returns one message per problem. */
   readonly validate?: (input: InferSent<Input>) => readonly string[];
   /** As in `Tool`, for the JSON that was sent. */
   readonly reducer?: Reducer<InferSent<Input>>;
-  /** Runs the call, given what the schema made of its input. Left out = the toolset's engine answers. */
+  /** Runs the call with the input as the schema parsed it. If omitted, the toolset's engine answers. */
   readonly execute?: (input: InferInput<Input>, context: ToolContext) => Result;
 }
 
-/** With an output schema what it takes, else anything; content parts and metadata go in a `ToolOutput`. */
+/** What a handler may return: values that the output schema accepts, or anything without one. Use a `ToolOutput` for content parts and metadata. */
 export type HandlerResult<Output> = Answer<Output> | ToolOutput | Promise<Answer<Output> | ToolOutput>;
 
-/** JSON Schema literals give readonly types already. */
+/** JSON Schema literals already have readonly types. */
 type Answer<Output> = Output extends StandardSchemaV1 ? Frozen<InferReturn<Output>> : InferReturn<Output>;
 
-/** An answer is only read, so it may be readonly, as literals are whose exact types are kept; up to four levels down. */
+/** A readonly version of a type, up to four levels deep. An answer is only read, and literals with exact types are readonly. */
 type Frozen<Value, Level extends readonly 0[] = []> = Level["length"] extends 4
   ? Value
   : Value extends object
     ? { readonly [Key in keyof Value]: Frozen<Value[Key], [...Level, 0]> }
     : Value;
 
-/** A frozen tool whose schemas other frameworks take as they are (Standard Schema). */
+/** A frozen tool whose schemas other frameworks accept directly (Standard Schema). */
 export interface DefinedTool<Input extends SchemaSource = SchemaSource, Output extends SchemaSource = SchemaSource> extends Tool {
   readonly inputSchema: StandardJsonSchema<InferSent<Input>, InferInput<Input>>;
   readonly outputSchema?: StandardJsonSchema<InferReturn<Output>, InferAnswer<Output>>;
@@ -70,12 +73,12 @@ export interface DefinedTool<Input extends SchemaSource = SchemaSource, Output e
 }
 
 /**
- * Defines a tool; the type of the handler's input follows from the schema.
+ * Defines a tool. The type of the handler's input is inferred from the schema.
  *
- * Of a Standard Schema the JSON Schema is taken for the model and the repairs, and its own validation makes what the
- * handler gets. The category `DANGEROUS` sets `oncePerTurn`, `TERMINAL` sets `endsTurn`, unless they are given.
+ * For a Standard Schema, its JSON Schema is used for the model and the repairs, and its own validation makes the handler's input. The category
+ * `DANGEROUS` sets `oncePerTurn`, and `TERMINAL` sets `endsTurn`, unless they are given.
  *
- * @throws ToolError `invalid_argument` naming tool and field, or `invalid_schema`, at once.
+ * @throws ToolError `invalid_argument` with the tool and the field, or `invalid_schema`, immediately
  */
 export function defineTool<
   const Input extends SchemaSource = AnyObject,
@@ -100,7 +103,7 @@ export function defineTool<
   return freezeWithLists(tool) as DefinedTool<Input, Output>; // the schemas were just made from Input and Output
 }
 
-/** Freezes a copy the caller just made, its arrays too, so that changing the definition later changes nothing. */
+/** Freezes a copy that the caller just made, and its arrays, so that later changes of the definition have no effect. */
 function freezeWithLists<Fields extends object>(fields: Fields): Readonly<Fields> {
   for (const [key, value] of Object.entries(fields)) if (Array.isArray(value)) Reflect.set(fields, key, Object.freeze([...value]));
   return Object.freeze(fields);

@@ -1,4 +1,4 @@
-/** Digests of the tools that a process has, to be compared with those of other processes. */
+/** Digests of a process's tools, to compare them with those of other processes. */
 import { hash } from "node:crypto";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import { OWN_NAMESPACE } from "../core/call.ts";
@@ -7,12 +7,12 @@ import type { Toolset } from "../core/toolset.ts";
 import { definitionFingerprint } from "../schema/definition-fingerprint.ts";
 import type { Registry } from "./registry.ts";
 
-/** Of a toolset with more tools, the names alone are compared: a definition takes about a tenth of a millisecond. */
+/** Maximum number of tools whose definitions are compared; of larger toolsets only the names are. A definition takes about 0.1 ms. */
 const MOST_COMPARED = 2_000;
 
 /**
- * A digest for each toolset, of the definitions of its tools and of what its processes must agree on. Those with a place are left out: only
- * the process that has it has the tools.
+ * Returns a digest for each toolset, over the definitions of its tools and the settings on which processes must agree. Toolsets with a place are left
+ * out, because only a process with that place has their tools.
  */
 export function definitionDigests(registry: Registry): Readonly<Record<string, string>> {
   const { version } = registry;
@@ -23,7 +23,7 @@ export function definitionDigests(registry: Registry): Readonly<Record<string, s
   return digests;
 }
 
-/** Those of the last version of a registry. */
+/** The digests of the last version of each registry. */
 const digestsOf = new WeakMap<Registry, { readonly version: number; readonly digests: Readonly<Record<string, string>> }>();
 
 function makeDigests(registry: Registry): Readonly<Record<string, string>> {

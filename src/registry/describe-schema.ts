@@ -1,17 +1,17 @@
-/** A JSON Schema as lines for a reader: one for each property, those of nested objects indented below. */
+/** Describes a JSON Schema as lines of text: one for each property, with those of nested objects indented. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { atMost } from "../core/base/short-text.ts";
 
 const MAX_DEPTH = 4;
-/** Of one schema: what is longer is better read as the schema itself. */
+/** Maximum number of lines for one schema; a longer one is better read as JSON. */
 const MAX_LINES = 400;
 const MAX_WORDS = 300;
 
 /**
- * `- path (string, required): The file.` for each property; a schema without properties is one line of JSON.
+ * Returns a line such as `- path (string, required): The file.` for each property; a schema without properties is one line of JSON.
  *
- * At most 400 lines and four levels; what is left out is said.
+ * At most 400 lines, whose last says if more is left out, and four levels.
  */
 export function describeSchema(schema: JsonSchema): readonly string[] {
   if (typeof schema === "boolean" || !isJsonObject(schema) || !isJsonObject(schema["properties"])) {
@@ -28,7 +28,7 @@ function isAnything(schema: JsonSchema): boolean {
   return Object.keys(schema).every((key) => key === "type" || key === "$schema" || key === "additionalProperties") && !holdsValue(schema);
 }
 
-/** A type other than an object says something that the reader needs. */
+/** Whether the schema has a type other than object, which the reader needs to know. */
 function holdsValue(schema: object): boolean {
   const type: unknown = Object.hasOwn(schema, "type") ? Reflect.get(schema, "type") : "object";
   return type !== "object";
@@ -90,7 +90,7 @@ function shortJson(value: unknown): string {
   return oneLine(JSON.stringify(value) ?? "");
 }
 
-/** Third-party text, on one line. */
+/** Puts third-party text on one line. */
 function oneLine(text: string): string {
   const line = text
     .slice(0, MAX_WORDS * 4)

@@ -1,4 +1,4 @@
-/** The long documentation of a tool: the text that overrides it, else its own, else its definition. */
+/** The long documentation of a tool: an override, or else its own, or else its definition. */
 import { ToolError } from "../core/error.ts";
 import { checkRegistry, checkText, checkArgument, hasMethods } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
@@ -8,27 +8,27 @@ import type { RegisteredTool } from "./registered-tool.ts";
 import type { Registry } from "./registry.ts";
 import { resolveVisible } from "./visible-tool.ts";
 
-/** Texts in place of tools' own documentation, by qualified or bare name; the qualified one wins. */
+/** Texts that replace tools' documentation, by qualified or bare name; a qualified name takes precedence. */
 export type DocumentationOverrides = ReadonlyMap<string, string>;
 
-/** Which tools are documented, and the texts in place of their own. */
+/** Which tools are documented, and texts that replace their documentation. */
 export interface DocumentationOptions {
   readonly overrides?: DocumentationOverrides | undefined;
-  /** Tools it does not permit are as if they were not there. */
+  /** Tools that it does not permit are treated as missing. */
   readonly visibility?: Visibility | undefined;
 }
 
-/** The documentation of one tool as a model reads it. */
+/** The documentation of one tool, as a model reads it. */
 export interface Documentation {
-  /** Qualified. */
+  /** The qualified name. */
   readonly name: string;
   readonly text: string;
 }
 
 /**
- * Finds the documentation of a tool, by its qualified name or a bare one that is enough for a call.
+ * Returns the documentation of a tool, by its qualified name or a bare name that would be enough for a call.
  *
- * @throws ToolError `not_found` with the names that may have been meant; `ambiguous`; `unavailable`; `permission_denied` for a hidden tool
+ * @throws ToolError `not_found` with similar names; `ambiguous`; `unavailable`; `permission_denied` for a hidden tool
  */
 export function documentationOf(registry: Registry, name: string, options: DocumentationOptions = {}): Documentation {
   checkRegistry(registry, "documentationOf()");
@@ -44,7 +44,7 @@ export function documentationOf(registry: Registry, name: string, options: Docum
   return { name: first.qualifiedName, text: documentationText(found, overrides) };
 }
 
-/** The documentation of the tools of one name, the same in whatever order overloads were registered. */
+/** The documentation of all overloads of a tool. Does not depend on the order of registration. */
 export function documentationText(overloads: readonly RegisteredTool[], overrides?: DocumentationOverrides): string {
   const [first] = overloads;
   const override = first === undefined ? undefined : (overrides?.get(first.qualifiedName) ?? overrides?.get(first.tool.name));

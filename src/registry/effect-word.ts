@@ -1,9 +1,9 @@
-/** The strongest effect of a tool's calls, in one word: in lists of tools. */
+/** The strongest effect of a tool's calls as one word, for lists of tools. */
 import type { RegisteredTool } from "./registered-tool.ts";
 
 export const EFFECT_WORDS = ["pure", "reads", "writes", "destructive", "undeclared", "composite"] as const;
 
-/** `composite` for a tool that makes other calls; `undeclared` for one that says neither what it reads nor what it writes. */
+/** `composite` for a tool that makes other calls; `undeclared` for a tool that declares neither reads nor writes. */
 export type EffectWord = (typeof EFFECT_WORDS)[number];
 
 export function effectWord({ tool: { effects, composite } }: RegisteredTool): EffectWord {

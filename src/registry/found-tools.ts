@@ -1,12 +1,12 @@
-/** The tools that a model has found in a session, as `find_tools` notes them and a loop offers them. */
+/** The tools that a model has found in a session: `find_tools` notes them, and a loop offers them. */
 import { isJsonArray, type JsonValue } from "../core/base/json.ts";
 import type { ToolState } from "../core/context.ts";
 
-/** The toolset of the tools with which a model finds others. */
+/** The toolset with the tools for finding other tools. */
 export const CATALOG_TOOLSET = "catalog";
 /** The qualified name of the tool that finds others. */
 export const FIND_TOOLS = `${CATALOG_TOOLSET}::find_tools`;
-/** The qualified name of the tool that calls what was found. */
+/** The qualified name of the tool that calls a found tool. */
 export const CALL_TOOL = `${CATALOG_TOOLSET}::call_tool`;
 
 const FOUND = "found";
@@ -15,7 +15,7 @@ interface StateOfSession {
   state(toolset: string, key: string): JsonValue | undefined;
 }
 
-/** The state as it is: the same array until more is found. */
+/** The found tools in the session's state: the same array until more are found. */
 export function foundIn(session: StateOfSession): JsonValue | undefined {
   return session.state(CATALOG_TOOLSET, FOUND);
 }
@@ -25,7 +25,7 @@ export function foundNames(found: JsonValue | undefined): readonly string[] {
   return found !== undefined && isJsonArray(found) ? found.filter((name) => typeof name === "string") : [];
 }
 
-/** Appends those that are new. */
+/** Appends the names that are new. */
 export function noteFound(state: ToolState, names: readonly string[]): void {
   const known = new Set(foundNames(state.get(FOUND)));
   const added = names.filter((name) => !known.has(name));

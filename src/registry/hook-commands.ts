@@ -6,9 +6,9 @@ import type { Registry } from "./registry.ts";
 
 const TOOLSET = "commands";
 
-/** Adds the commands of all hooks. @throws ToolError `duplicate` for the name of a tool or of another command; `invalid_argument` as for tools */
+/** Adds the commands of all hooks. @throws ToolError `duplicate` if a tool or another command has the same name; `invalid_argument` as for tools */
 export function addHookCommands(registry: Registry, hooks: readonly Hook[]): void {
-  if (!hooks.some(({ commands = [] }) => commands.length > 0)) return; // before all tools are listed
+  if (!hooks.some(({ commands = [] }) => commands.length > 0)) return; // avoids listing all tools
   const owners = new Map(registry.list().map(({ tool, qualifiedName }) => [tool.name, `the tool ${qualifiedName}`]));
   const tools: Tool[] = [];
   for (const hook of hooks)

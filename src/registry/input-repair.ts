@@ -1,20 +1,23 @@
-/** The repairs of a call's input. */
+/** Repairs of a call's input. */
 import { declaresNoWrites } from "../core/effects.ts";
 import { copyJson, type JsonObject } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
 import { fitInput, type RepairOptions } from "../schema/repair/repair-input.ts";
 
-/** Which repairs inputs of a tool may have: a tool that declares no writes loses forbidden keys, and is guessed at. */
+/**
+ * The repairs allowed for a tool's inputs. If it declares no writes, unknown keys are dropped and guesses are allowed, unless `unknownKeys` is set.
+ */
 export function repairsOf({ effects, unknownKeys }: Tool): RepairOptions {
   const allowGuesses = declaresNoWrites(effects);
   return { dropUnknownKeys: unknownKeys === undefined ? allowGuesses : unknownKeys === "drop", allowGuesses };
 }
 
 /**
- * For those who look at a call before it is run: makes an input of this tool fit as the runtime would; undefined for one that cannot.
+ * Returns a function that repairs an input as the runtime would, for callers that inspect a call before it runs. The function returns undefined for
+ * an input that cannot be repaired.
  *
- * @throws ToolError for a schema that cannot be used; the function throws it for what is not JSON
+ * @throws ToolError for an unusable schema; the function throws it for a value that is not JSON
  */
 export function inputRepair(tool: Tool): (input: unknown) => JsonObject | undefined {
   const validator = compileSchema(tool.inputSchema);

@@ -1,20 +1,20 @@
-/** The toolsets that a program adds after the others were opened, while they are being opened. */
+/** Tracks toolsets that were added after the others were opened, while they are being opened. */
 import { splitName } from "../core/call.ts";
 import type { Toolset } from "../core/toolset.ts";
 
-/** Opens toolsets that are added, and lets go of those that are removed. */
+/** Opens toolsets that are added, and abandons those that are removed. */
 export interface LateOpener {
-  /** Undefined where nothing is to be opened now. The promise never rejects. */
+  /** Opens a toolset; undefined if there is nothing to open now. The promise never rejects. */
   takeIn(toolset: Toolset): Promise<void> | undefined;
   letGo(name: string): void;
-  /** Called when the tools on offer are listed. @param namespaces those asked for; undefined for all */
+  /** Called when the tools on offer are listed. @param namespaces the listed namespaces; undefined for all */
   noteListed(namespaces: ReadonlySet<string> | undefined): void;
 }
 
 export class LateOpenings {
-  /** @default nothing is opened */
+  /** @default no toolset is opened */
   opener: LateOpener | undefined = undefined;
-  /** Whether any is being opened: a field, as every call looks at it. */
+  /** Whether any toolset is being opened. A field, because every call reads it. */
   any = false;
   readonly #byToolset = new Map<string, Promise<void>>();
 
@@ -22,13 +22,13 @@ export class LateOpenings {
     const opening = this.opener?.takeIn(toolset);
     if (opening === undefined) return;
     const over = opening.finally(() => {
-      if (this.#byToolset.get(toolset.name) === over) this.#drop(toolset.name); // else another has its name since
+      if (this.#byToolset.get(toolset.name) === over) this.#drop(toolset.name); // otherwise another toolset has taken its name
     });
     this.#byToolset.set(toolset.name, over);
     this.any = true;
   }
 
-  /** Called when a toolset is removed. */
+  /** Must be called when a toolset is removed. */
   end(name: string): void {
     this.#drop(name);
     this.opener?.letGo(name);
@@ -40,9 +40,9 @@ export class LateOpenings {
   }
 
   /**
-   * Resolves when the toolset that a name belongs to, or may belong to, is open or has failed; undefined when there is nothing to wait for.
+   * Resolves when the toolset that a name belongs to, or may belong to, is open or has failed; undefined if there is nothing to wait for.
    *
-   * @param registry tells whether a tool of this name is there already
+   * @param registry tells whether a tool of this name exists already
    */
   of(name: string, registry: { has(name: string): boolean }): Promise<unknown> | undefined {
     const { namespace } = splitName(name);

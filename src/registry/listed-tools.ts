@@ -1,9 +1,9 @@
-/** Which tools of a registry are in its listings: those on offer, and apart from them those that the permission rules take away. */
+/** Lists the tools of a registry: those on offer, and separately those that the permission rules deny. */
 import type { RegisteredTool } from "./registered-tool.ts";
 import { compareNames } from "./tool-search.ts";
 import type { ToolsetEntry } from "./toolset-entry.ts";
 
-/** Every tool that models and clients may be shown, sorted by qualified name. */
+/** Every tool that may be shown to models and clients, sorted by qualified name. */
 export function offeredTools(entries: Iterable<ToolsetEntry>): readonly RegisteredTool[] {
   const offered: RegisteredTool[] = [];
   for (const entry of entries) {

@@ -1,17 +1,17 @@
-/** The errors of names that mean nothing, or more than one thing: what was asked for, and what would work. */
+/** Errors for names that mean no tool, or more than one. They say what was requested, and what would work. */
 import { ToolError } from "../core/error.ts";
 import { atMost } from "../core/base/short-text.ts";
 
 const MAX_SHOWN_NAME = 120;
 const MAX_LISTED = 10;
 
-/** The tools that exist instead of the one that was asked for. */
+/** The tools that a caller may have meant. */
 export interface Alternatives {
-  /** The toolset part of the name, where there is no such toolset. */
+  /** The namespace of the name, if there is no such toolset. */
   readonly unknownToolset: string | undefined;
-  /** Names that may have been meant, likeliest first. */
+  /** Similar names, likeliest first. */
   readonly near: readonly string[];
-  /** The names there are, where they are few. */
+  /** All names, if there are few. */
   readonly few: readonly string[] | undefined;
 }
 
@@ -30,7 +30,7 @@ export function missingToolset(name: string, near: readonly string[]): ToolError
   return new ToolError("not_found", `No toolset ${quote(name)}.${near.length === 0 ? "" : ` Did you mean ${oneOf(near)}?`}`);
 }
 
-/** `ambiguous` for a bare name of several toolsets' tools, given by their qualified names. */
+/** `ambiguous` for a bare name that several toolsets have. @param candidates qualified names */
 export function ambiguousTool(name: string, candidates: readonly string[]): ToolError {
   const sorted = [...candidates].sort();
   return new ToolError("ambiguous", `${quote(name)} is a tool of ${sorted.length} toolsets.`, {
@@ -40,7 +40,7 @@ export function ambiguousTool(name: string, candidates: readonly string[]): Tool
   });
 }
 
-/** `permission_denied` for a tool that is there and may not be seen. */
+/** `permission_denied` for a tool that exists but is hidden. */
 export function hiddenTool(name: string, operatorHint?: string): ToolError {
   return new ToolError("permission_denied", `The tool ${quote(name)} is not offered here and was not run.`, {
     hint: "Use one of the tools that are offered, or say that this one would be needed.",

@@ -1,10 +1,10 @@
-/** Every provider and protocol sends the input of a tool as an object. */
+/** Ensures that the input of a tool is an object, which every provider and protocol requires. */
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { showValue } from "../schema/schema-problem.ts";
 
-/** @throws ToolError `invalid_schema` for a schema that no object fits, as far as its outermost keywords say: every call would be refused */
+/** @throws ToolError `invalid_schema` if its outermost keywords accept no object, so that every call would be rejected */
 export function checkTakesObjects(schema: unknown): void {
   const reason = whyNoObject(schema, MAX_DEPTH);
   if (reason === undefined) return;
@@ -15,7 +15,7 @@ export function checkTakesObjects(schema: unknown): void {
 
 const MAX_DEPTH = 8;
 
-/** Looks at the keywords that choose among types and values, and at the subschemas that hold for the value itself. */
+/** Checks the keywords that restrict types and values, and the subschemas that apply to the value itself. */
 function whyNoObject(schema: unknown, depth: number): string | undefined {
   if (schema === false) return "false allows nothing";
   if (!isJsonObject(schema) || depth === 0) return undefined;
@@ -36,7 +36,7 @@ function whyNoObject(schema: unknown, depth: number): string | undefined {
   return undefined;
 }
 
-/** The schema of an input for readers that expect `type: "object"`, as those of MCP do. */
+/** The schema of an input for readers that require `type: "object"`, such as MCP. */
 export function objectSchema(schema: JsonSchema): JsonSchema {
   if (typeof schema === "boolean") return schema ? { type: "object" } : { type: "object", not: {} };
   return schema["type"] === "object" ? schema : { ...schema, type: "object" };

@@ -1,4 +1,4 @@
-/** The output of a result with the type of its tool's schema. */
+/** The output of a result, typed by its tool's schema. */
 import { splitName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { checkResult } from "../core/check-argument.ts";
@@ -6,20 +6,20 @@ import type { ToolResult } from "../core/result.ts";
 import { type StandardJsonSchema } from "../schema/standard-schema.ts";
 import { isStandardSchema } from "../schema/library-schema.ts";
 
-/** A tool of `defineTool`, as `outputOf` takes it. */
+/** A tool made by `defineTool`, as `outputOf` needs it. */
 export interface AnsweringTool<Answer> {
-  /** As in `Tool`, without a toolset. */
+  /** As in `Tool`, without the namespace. */
   readonly name: string;
-  /** By which the output is checked, and from which it has its type. */
+  /** Validates the output and determines its type. */
   readonly outputSchema?: StandardJsonSchema<unknown, Answer>;
 }
 
 /**
- * Returns the output of a result with the type that the tool's `outputSchema` gives it.
+ * Returns the output of a result, with the type of the tool's `outputSchema`.
  *
- * Returns undefined where the result has none of that type: it is of a tool with another name, its status is not `ok`, it was
- * cut (`truncation`), or the output does not fit the schema, as where a hook changed it. So the outputs of one tool can be picked
- * from the results of many. Without an output schema nothing is checked, and the type is `unknown`.
+ * Returns undefined if the result has no output of that type: it belongs to a tool with another name, its status is not `ok`, it was truncated
+ * (`truncation`), or the output does not match the schema, for example because a hook changed it. So the outputs of one tool can be picked from many
+ * results. Without an output schema nothing is checked, and the type is `unknown`.
  *
  * @throws ToolError `invalid_argument` for a tool that `defineTool` did not make
  */

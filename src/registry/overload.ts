@@ -1,17 +1,17 @@
-/** Chooses among tools of one name by what the input looks like. */
+/** Chooses among overloads by the input. */
 import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
 import { fingerprintOf } from "./prepare-toolset.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 
 /**
- * Picks the overload that an input is meant for.
+ * Returns the overload that an input is meant for.
  *
- * A single candidate is it, whatever the input. Of several, those whose schema takes the input as it is; when
- * none does, all of them. Of what is left, the one whose `properties` name most keys of the input, and of equal
- * ones the first registered. Quarantined candidates are chosen only when there is nothing else.
+ * A single candidate is chosen for any input. Of several, those whose schema accepts the input unchanged are considered, or all if none does. The one
+ * whose `properties` name most keys of the input is chosen, and of equal ones the first registered. Quarantined candidates are chosen only if there
+ * are no others.
  *
- * @throws ToolError `invalid_argument` for no candidates
+ * @throws ToolError `invalid_argument` if there are no candidates
  */
 export function chooseOverload(candidates: readonly RegisteredTool[], input: JsonValue): RegisteredTool {
   const [first] = candidates;
@@ -22,7 +22,11 @@ export function chooseOverload(candidates: readonly RegisteredTool[], input: Jso
   return mostKeys(fitting.length > 0 ? fitting : usable, input) ?? first;
 }
 
-/** The fingerprint by which a provider is given this tool; undefined where no other of its family, the tools of its name, is on offer. */
+/**
+ * The fingerprint with which a tool is offered to a provider; undefined unless at least two tools of its name are on offer.
+ *
+ * @param family all tools of its name
+ */
 export function offeredFingerprint(registered: RegisteredTool, family: readonly RegisteredTool[]): string | undefined {
   if (registered.tool.providerExecuted === true || family.length < 2 || family.filter(isOnOffer).length < 2) return undefined;
   return fingerprintOf(registered);

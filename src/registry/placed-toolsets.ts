@@ -6,25 +6,25 @@ import type { ToolSource } from "../core/source.ts";
 import type { Store } from "../core/store.ts";
 import type { Toolset } from "../core/toolset.ts";
 
-/** The parts of a runtime's options that places concern. */
+/** The options of a runtime that affect places. */
 export interface PlacedOptions {
   readonly toolsets?: readonly Toolset[];
   readonly sources?: readonly ToolSource[];
   readonly places?: readonly string[];
-  /** Its processes say which places they have. */
+  /** Its processes announce their places. */
   readonly store?: Store;
   readonly strict?: boolean;
 }
 
 interface PlaceOptions {
-  /** Those that this process has. */
+  /** The places that this process has. */
   readonly places: readonly string[];
   readonly store: Store | undefined;
-  /** A toolset that does not open fails the others. */
+  /** Whether a toolset that fails to open fails the others. */
   readonly strict: boolean;
 }
 
-/** The toolsets and sources with what this process can run of them. */
+/** Returns the toolsets and sources, with those replaced that this process cannot run. */
 export function placedParts(options: PlacedOptions): Required<Pick<PlacedOptions, "toolsets" | "sources">> {
   const { toolsets = [], sources = [], places = [], store, strict = false } = options;
   const placing = { places, store, strict };
@@ -35,11 +35,11 @@ export function placedParts(options: PlacedOptions): Required<Pick<PlacedOptions
 }
 
 /**
- * The toolset as it is, where this process has its place; else one with the same declared tools, whose calls end `unavailable` and name the
- * process that has it. Nothing of it is opened or run here.
+ * Returns the toolset unchanged if this process has its place. Otherwise returns one with the same declared tools, whose calls end with `unavailable`
+ * and name the process that has the place; nothing of the toolset is opened or run here.
  */
 function placedToolset(toolset: Toolset, options: PlaceOptions): Toolset {
-  const place = isObject(toolset) ? toolset.place : undefined; // what is no toolset is refused where it is registered
+  const place = isObject(toolset) ? toolset.place : undefined; // an invalid toolset is rejected when it is registered
   if (place === undefined || options.places.includes(place)) return toolset;
   const { engine, tools, ...rest } = toolset;
   const brings = tools === undefined && engine?.open !== undefined && !options.strict;
@@ -50,9 +50,9 @@ function placedToolset(toolset: Toolset, options: PlaceOptions): Toolset {
   };
 }
 
-/** A source whose toolsets are placed likewise. An engine stays the same object each time it is read. */
+/** Returns a source whose toolsets are replaced likewise. Each toolset keeps the same engine object across loads. */
 function placedSource(source: ToolSource, options: PlaceOptions): ToolSource {
-  if (!isObject(source) || typeof source.load !== "function") return source; // it is refused where it is opened
+  if (!isObject(source) || typeof source.load !== "function") return source; // it is rejected when it is opened
   const engines = new Map<string, Engine>();
   const place = (toolset: Toolset): Toolset => {
     const placed = placedToolset(toolset, options);
@@ -68,7 +68,10 @@ function placedSource(source: ToolSource, options: PlaceOptions): ToolSource {
   };
 }
 
-/** @param brings the engine that is replaced would bring tools, which are not known here: a call by name ends with the reason, as that of a toolset that did not open */
+/**
+ * @param brings true if the replaced engine would list tools, which are unknown here: a call by name then ends with the reason, as for a toolset that
+ * failed to open
+ */
 function elsewhere(toolset: string, place: string, options: PlaceOptions & { readonly brings: boolean }): Engine {
   const failure = (): Promise<ToolError> => notHere(toolset, place, options.store);
   return {

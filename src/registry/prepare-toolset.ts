@@ -1,4 +1,4 @@
-/** Makes the registry's entry of one toolset, whole, before anybody sees it. */
+/** Makes the registry's entry of a toolset completely before it is added. */
 import { ToolError } from "../core/error.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
@@ -12,16 +12,16 @@ import { ToolsetEntry, type ToolFamily } from "./toolset-entry.ts";
 /** A toolset and the tools that are registered for it. */
 export interface ToolsetParts {
   readonly toolset: Toolset;
-  /** The tools that the program or its files declare: a fault in one refuses all. @default the toolset's */
+  /** Tools that the program or its files declare: an error in one rejects all. @default the toolset's tools */
   readonly tools?: readonly Tool[];
-  /** The tools of its engine, which are third-party: one that is unusable, or whose name is taken, is left out with a warning. */
+  /** Third-party tools that its engine listed: one that is unusable, or whose name is taken, is left out with a warning. */
   readonly brought?: readonly Tool[];
-  /** Why a tool may not be called although it is there; undefined when it may. */
+  /** Why a tool must not be called although it exists; undefined if it may be. */
   readonly block?: (tool: Tool) => ToolError | undefined;
 }
 
 export interface PrepareOptions {
-  /** The entry of this name so far: what is the same is taken over, with its circuit and limits. */
+  /** The previous entry of this name. Unchanged tools are reused, with their circuit and limits. */
   readonly before: ToolsetEntry | undefined;
   readonly settings: Required<CallSettings>;
   readonly permission: Permission | undefined;
@@ -29,7 +29,7 @@ export interface PrepareOptions {
   readonly warn: (message: string) => void;
 }
 
-/** Unqualified names, each list sorted. */
+/** The differences of a toolset. Names are unqualified and sorted. */
 export interface ToolsetChange {
   readonly toolset: string;
   readonly added: readonly string[];
@@ -37,9 +37,9 @@ export interface ToolsetChange {
   readonly changed: readonly string[];
 }
 
-/** @throws ToolError `duplicate` for the name of a declared tool in use, `invalid_argument` for what is incomplete */
+/** @throws ToolError `duplicate` if the name of a declared tool is in use, `invalid_argument` if something is incomplete */
 export function prepareToolset(parts: ToolsetParts, options: PrepareOptions): ToolsetEntry {
-  checkToolset(parts?.toolset); // a program without types may give anything
+  checkToolset(parts?.toolset); // a program without types may pass any value
   const { toolset, tools = toolset.tools ?? [], brought = [], block } = parts;
   checkList(tools, `The tools of the toolset ${JSON.stringify(toolset.name)} are an array.`);
   const entry = new ToolsetEntry(toolset, options);
@@ -77,7 +77,7 @@ function addTool(entry: ToolsetEntry, tool: Tool, { overload, blocked, before, i
   entry.add(registered);
 }
 
-/** The tool as it was registered before, when nothing about it is different. */
+/** The earlier registration of the tool, if nothing about it has changed. */
 function takeOver(entry: ToolsetEntry, tool: Tool, blocked: ToolError | undefined, before: ToolsetEntry | undefined) {
   if (before === undefined || blocked !== undefined || !before.hasSameSettings(entry)) return undefined;
   if (before.toolset.checkFormats !== entry.toolset.checkFormats) return undefined;
@@ -100,7 +100,7 @@ export function refuseDuplicate(registered: RegisteredTool, family: ToolFamily |
   }
 }
 
-/** Undefined for a schema that cannot be hashed: its tool is quarantined, and equal to no other. */
+/** Undefined for a schema that cannot be hashed: its tool is quarantined and equal to no other. */
 export function fingerprintOf(registered: RegisteredTool): string | undefined {
   try {
     return registered.fingerprint;
@@ -109,7 +109,7 @@ export function fingerprintOf(registered: RegisteredTool): string | undefined {
   }
 }
 
-/** Compares two entries of one name; undefined when nothing differs. */
+/** Compares two entries of one name; undefined if nothing differs. */
 export function compareToolsets(before: ToolsetEntry | undefined, after: ToolsetEntry | undefined): ToolsetChange | undefined {
   const toolset = (after ?? before)?.toolset.name ?? "";
   const old = before?.families ?? new Map<string, ToolFamily>();
@@ -126,10 +126,10 @@ function isChanged(before: ToolFamily | undefined, after: ToolFamily): boolean {
   return before.tools.length !== after.tools.length || after.tools.some((registered, index) => registered !== before.tools[index]);
 }
 
-/** Deeper definitions are taken for different ones. */
+/** Definitions nested deeper than this are considered different. */
 const MAX_DEPTH = 128;
 
-/** True when every field is the same value, or the same JSON. Functions must be the same function. */
+/** Whether every field is the same value or equal JSON. Functions must be identical. */
 function isSame(one: unknown, other: unknown, depth: number): boolean {
   if (Object.is(one, other)) return true;
   if (typeof one !== "object" || typeof other !== "object" || one === null || other === null || depth > MAX_DEPTH) return false;
@@ -139,7 +139,7 @@ function isSame(one: unknown, other: unknown, depth: number): boolean {
   return keys.every((key) => Object.hasOwn(other, key) && isSame(Reflect.get(one, key), Reflect.get(other, key), depth + 1));
 }
 
-/** A class instance may hold anything. */
+/** Whether a value can be compared by its fields. An instance of a class may have hidden state. */
 function isPlain(value: object): boolean {
   return Array.isArray(value) || isPlainObject(value);
 }

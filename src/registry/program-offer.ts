@@ -1,13 +1,13 @@
-/** How programs are offered, and what a list of tools is where they take the place of the others. */
+/** How `run_program` is offered, and the list of tools if it replaces the others. */
 import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 import { OWN_NAMESPACE } from "../core/call.ts";
 import { declareTools, type DeclaredTool } from "./declared/declare-tools.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 
-/** `beside`: among the other tools; `only`: in place of them, with their types in its description. */
+/** `beside`: together with the other tools; `only`: in place of them, with their types in its description. */
 export type ProgramMode = "beside" | "only";
 
-/** Kept in the metadata of the tool, under `program`. */
+/** Stored in the tool's metadata, as `program`. */
 export interface ProgramOffer {
   readonly mode: ProgramMode;
   readonly maxDeclarationChars: number;
@@ -20,7 +20,7 @@ export function replacesOthers(tool: RegisteredTool): boolean {
   return offerIn(tool)?.mode === "only";
 }
 
-/** The tools that such a program replaces, and the text that declares them: for lists that are no model's, such as those of MCP clients. */
+/** The tools that such a program replaces, and the text that declares them. For lists that are not made for a model, such as those of MCP clients. */
 export function replacedBy(
   program: RegisteredTool,
   tools: readonly RegisteredTool[],
@@ -33,7 +33,7 @@ export function replacedBy(
   return { replaced, declarations: declareTools(texts, offerIn(program)?.maxDeclarationChars ?? 0) };
 }
 
-/** Undefined for a tool that is no program of ours. */
+/** The offer of a tool; undefined if it is not `run_program`. */
 export function offerIn({ qualifiedName, tool }: RegisteredTool): ProgramOffer | undefined {
   if (!qualifiedName.endsWith(`::${PROGRAM_TOOL}`)) return undefined;
   const offer = tool.metadata?.["program"] as JsonValue | undefined;

@@ -1,4 +1,4 @@
-/** A preset for tools that run programs and answer `{output, exit_code, error?, metadata?}`, as those of KohakuTerrarium do. */
+/** A preset for tools that run programs and return `{output, exit_code, error?, metadata?}`, as those of KohakuTerrarium do. */
 import { ToolOutput } from "../core/content.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
@@ -9,8 +9,8 @@ import { isPromiseLike } from "../policy/attempts/deadline.ts";
 import { plainTool, refuseOtherWords } from "./check-tool-fields.ts";
 
 /**
- * The same tool, whose answer is its `output`: an `exit_code` (or `exitCode`) other than 0, or an `error`, makes the call an
- * `execution_failed` error that keeps it. Any other answer is passed on as it is. The tool may be an instance of a class.
+ * Wraps a tool so that its result is the `output` that it returns. An `exit_code` (or `exitCode`) other than 0, or an `error`, makes the result an
+ * `execution_failed` error that keeps the output. A value without `output` is returned unchanged. The tool may be an instance of a class.
  *
  * @throws ToolError `invalid_argument` for a tool without `execute`
  */

@@ -1,4 +1,4 @@
-/** The tool with which a model reads the rest of a result that was cut. */
+/** The tool with which a model reads the rest of a truncated result. */
 import { OWN_NAMESPACE } from "../core/call.ts";
 import type { ContentPart } from "../core/content.ts";
 import type { ToolContext } from "../core/context.ts";
@@ -11,7 +11,7 @@ import { defineTool } from "./define-tool.ts";
 /** The qualified name of the tool. */
 export const READ_RESULT = "haft::read_result";
 
-/** Finds the whole answer of a call that memory has let go, where a store has it. */
+/** Finds the whole output of a call in a store, if it is no longer in memory. */
 export type FindOutput = (
   sessionId: string,
   callId: string,
@@ -39,7 +39,7 @@ function readResultTool(store: LargeResultStore, findOutput: FindOutput): Tool {
     },
     effects: { reads: [], writes: [], idempotent: true },
     tags: ["haft"],
-    maxResultBytes: 0, // its pages are bounded already; cutting them again would only make more handles
+    maxResultBytes: 0, // its pages are already bounded, and truncating them would only create more handles
     execute: async (
       input: { readonly handle: string; readonly path?: string; readonly grep?: string; readonly offset?: number; readonly limit?: number },
       context: ToolContext,

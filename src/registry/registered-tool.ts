@@ -1,4 +1,4 @@
-/** One tool as the runtime knows it: in its toolset, with its settings, and checked when it is first used. */
+/** A tool as the runtime knows it: in its toolset, with its settings, and compiled at its first use. */
 import { qualifiedName } from "../core/call.ts";
 import { ToolError, hintsOf } from "../core/error.ts";
 import type { CallSettings, JsonSchema, Tool, ToolCategory } from "../core/tool.ts";
@@ -27,20 +27,20 @@ export interface Registration {
 }
 
 /**
- * A tool in a registry. Only the registry makes these.
+ * A tool in a registry. Only the registry creates instances.
  *
- * Schemas are compiled and hashed at the first use, so that a hundred thousand tools load at once. A
- * schema that cannot be used puts aside this one tool, and so does what it says itself: see `quarantine`.
+ * Schemas are compiled and hashed at their first use, so that a hundred thousand tools load at once. A schema that cannot be used quarantines only
+ * its own tool, and so does the tool's field `unusable`: see `quarantine`.
  */
 export class RegisteredTool {
   readonly tool: Tool;
   readonly toolset: Toolset;
   readonly qualifiedName: string;
-  /** The settings of its calls: its own, else those of its toolset, else those of the runtime. */
+  /** The settings of its calls: its own, or else those of its toolset, or else those of the runtime. */
   readonly settings: Required<CallSettings>;
-  /** Why it may not be called although nothing is wrong with it, such as a definition that is not the pinned one. */
+  /** Why it must not be called although it is valid, for example because its definition differs from the pinned one. */
   readonly blocked: ToolError | undefined;
-  /** Why the permission rules deny it, for the operator: it is neither offered nor run. */
+  /** Why the permission rules deny it, for the operator. A denied tool is neither offered nor run. */
   readonly denied: string | undefined;
   /** Changed by the registry only: see `Registry.setEnabled`. */
   enabled: boolean;
@@ -57,17 +57,17 @@ export class RegisteredTool {
     this.qualifiedName = qualifiedName(toolset.name, tool.name);
     this.denied = permission?.(this.qualifiedName);
     this.settings = inheritSettings(tool, inherited);
-    // A library that parses the input decides what its formats are.
+    // a library that parses the input defines its own formats
     this.#formats = formats && tool.parseInput === undefined;
     this.enabled = tool.enabled !== false;
   }
 
-  /** How the loop treats it: what it says itself, else `SAFE_CHAIN`. That alone never makes it a read. */
+  /** How the loop handles it: its own category, or else `SAFE_CHAIN`. A category never declares a read. */
   get category(): ToolCategory {
     return this.tool.category ?? "SAFE_CHAIN";
   }
 
-  /** Identifies the input schema among overloads, whatever the order of its keys. @throws ToolError `unavailable` when it cannot be hashed */
+  /** Identifies the input schema among overloads, independent of the order of keys. @throws ToolError `unavailable` if it cannot be hashed */
   get fingerprint(): string {
     this.#fingerprint ??= this.#hash();
     return this.#fingerprint;
@@ -80,34 +80,34 @@ export class RegisteredTool {
     return checked.input;
   }
 
-  /** Undefined where the tool says nothing of its output. @throws ToolError the reason of the quarantine */
+  /** Undefined if the tool has no output schema. @throws ToolError the reason of the quarantine */
   get outputValidator(): Validator | undefined {
     const checked = (this.#checked ??= this.#check());
     if (checked.quarantine !== undefined) throw checked.quarantine;
     return checked.output;
   }
 
-  /** Why the tool cannot be used: it is blocked, or `unavailable`, with its own reason or the place in the schema; undefined when it can. */
+  /** Why the tool cannot be used: it is blocked, or `unavailable` with its own reason or the place in the schema. Undefined if it can be used. */
   get quarantine(): ToolError | undefined {
     this.#checked ??= this.#check();
     return this.#checked.quarantine;
   }
 
-  /** Faults that do not stop the tool from being used: defaults that break their own schema. Compiles the schema. */
+  /** Faults that do not prevent the tool from being used: defaults that violate their own schema. Compiles the schema. */
   get warnings(): readonly string[] {
     if (this.quarantine !== undefined) return [];
     return defaultWarnings(this.inputValidator);
   }
 
-  /** Which repairs its inputs may have: a tool that declares no writes loses forbidden keys, and is guessed at. */
+  /** The repairs allowed for its inputs: see `repairsOf`. */
   get repairs(): RepairOptions {
     return repairsOf(this.tool);
   }
 
   /**
-   * Checks an input as a call of the tool would, its repairs and own rules included, and runs nothing.
+   * Checks an input as a call of the tool would, including repairs and the tool's own rules, without running the tool.
    *
-   * Rejects with the reason of the quarantine, and with what rules of the tool throw.
+   * Rejects with the reason of the quarantine, and with errors that the tool's rules throw.
    */
   async validate(input: unknown): Promise<ValidationResult> {
     return await checkInput(this.tool, this.inputValidator, { ...this.repairs, given: input });

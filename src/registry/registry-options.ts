@@ -1,4 +1,4 @@
-/** The options of a registry and of a registration, and their checks. */
+/** The options of a registry and of a registration, with their checks. */
 import { CALL_SETTINGS, checkSettings } from "../core/call-settings.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { CallSettings } from "../core/tool.ts";
@@ -6,19 +6,19 @@ import type { PermissionRules } from "../policy/permission.ts";
 
 /** Options of a registry. */
 export interface RegistryOptions {
-  /** The settings of tools that neither they nor their toolset set. */
+  /** Settings for tools where neither they nor their toolset set them. */
   readonly defaults?: CallSettings;
-  /** Let `register` add several tools of one name when their input schemas differ. @default false */
+  /** Whether `register` may add several tools of one name if their input schemas differ. @default false */
   readonly overloads?: boolean;
-  /** The tools for models and clients: a tool that the rules deny is in no listing or search, and no call reaches it. @default all */
+  /** The tools for models and clients. A denied tool is in no listing or search, and no call reaches it. @default all */
   readonly permission?: PermissionRules;
-  /** Called with look-alike names and tools that were left out. @default they are not reported; the registry that a runtime makes writes them to its log */
+  /** Called with look-alike names and with tools that were left out. @default not reported; a runtime's registry logs them */
   readonly onWarning?: (message: string) => void;
 }
 
 /** The options of `Registry.register()`. */
 export interface RegisterOptions {
-  /** Allow another tool of this name when its input schema differs. @default what the toolset or the registry says */
+  /** Whether another tool of this name is allowed if its input schema differs. @default the setting of the toolset or the registry */
   readonly overload?: boolean;
 }
 

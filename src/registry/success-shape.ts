@@ -1,4 +1,4 @@
-/** A preset for tools that answer `{success, error?, data?}`, as the Evennia AI assistant does. */
+/** A preset for tools that return `{success, error?, data?}`, as those of the Evennia AI assistant do. */
 import { ANSWER_LIMITS } from "../core/answer-limits.ts";
 import { deepFreeze } from "../core/base/frozen.ts";
 import { fitJson, isJsonObject } from "../core/base/json.ts";
@@ -17,27 +17,27 @@ import { plainTool, refuseOtherWords } from "./check-tool-fields.ts";
 
 /** A tool with the field names of `Tool`, or with those of the Evennia AI assistant. */
 export interface SuccessShapeTool extends NewTool {
-  /** Another word for `inputSchema`. */
+  /** Alternative name of `inputSchema`. */
   readonly parameters?: JsonSchema;
-  /** Whether `cache_scope` and `cache_ttl` hold. @default false */
+  /** Whether `cache_scope` and `cache_ttl` apply. @default false */
   readonly cacheable?: boolean;
   /** @default "tick" */
   readonly cache_scope?: CacheScope;
-  /** In seconds; null = no end. @default null */
+  /** In seconds; null = unlimited. @default null */
   readonly cache_ttl?: number | null;
 }
 
 /**
- * The same tool under the rules of the Evennia AI assistant: unexpected input keys are dropped with a report, an answer that is
- * no object, or has a `success` that is not a boolean or an `error` that is not a string, is `invalid_output`,
- * and `success: false` is an error result with the tool's own words. Extra fields are kept.
+ * Wraps a tool so that it follows the rules of the Evennia AI assistant. Unexpected input keys are dropped and reported. An answer that is not an
+ * object, has a `success` that is not a boolean or an `error` that is not a string, is `invalid_output`. An answer with `success: false` is an error
+ * result with the tool's own text. Extra fields are kept.
  *
- * A returned failure is judged like a thrown one: where its words say that it may pass ("timeout", "try again"), a tool that may be
- * repeated is tried again. The whole answer is the `output` of the error result, and what the model reads. What an engine answers in the
- * tool's place is read the same way, and not tried again. The tool may be an instance of a class, and say `parameters`, `cacheable`,
- * `cache_scope` and `cache_ttl` (in seconds) in the words of that assistant.
+ * A returned failure is classified like a thrown one: if its text suggests a temporary problem ("timeout", "try again"), a tool that may be repeated
+ * is retried. The whole answer is the `output` of the error result, which the model reads. Answers of an engine in place of the tool are read the
+ * same way, but not retried. The tool may be an instance of a class, and use the assistant's names `parameters`, `cacheable`, `cache_scope` and
+ * `cache_ttl` (in seconds).
  *
- * @throws ToolError `invalid_argument` for words that contradict our own, and for a wrong `cache_scope` or `cache_ttl`
+ * @throws ToolError `invalid_argument` for names that contradict Haft's, and for an invalid `cache_scope` or `cache_ttl`
  */
 export function withSuccessShape(given: SuccessShapeTool): Tool {
   const tool = readWords(given);
@@ -55,11 +55,11 @@ export function withSuccessShape(given: SuccessShapeTool): Tool {
   };
 }
 
-/** The tool as a plain object with the field names of `Tool`. */
+/** Returns the tool as a plain object with the field names of `Tool`. */
 function readWords(given: SuccessShapeTool): Tool {
   checkArgument(typeof given === "object" && given !== null, "withSuccessShape()", "a tool", given, "defineTool() makes one.");
   const { parameters, cacheable, cache_scope, cache_ttl } = given;
-  const named = plainTool(given as Tool); // what is missing is refused where it is registered
+  const named = plainTool(given as Tool); // missing fields are rejected when the tool is registered
   refuseOtherWords(given, named, WORDS);
   if (parameters !== undefined && named.inputSchema !== undefined)
     throw new ToolError("invalid_argument", `The tool ${JSON.stringify(named.name)} has both inputSchema and parameters: leave one out.`);
@@ -68,12 +68,12 @@ function readWords(given: SuccessShapeTool): Tool {
   const inputSchema = parameters ?? named.inputSchema ?? { type: "object" };
   const isSchema = typeof inputSchema === "object" || typeof inputSchema === "boolean";
   checkArgument(isSchema, "withSuccessShape({ inputSchema })", "a schema", inputSchema);
-  return { ...tool, inputSchema, ...(cache === undefined ? {} : { cache }) } as unknown as Tool; // checked where it is registered
+  return { ...tool, inputSchema, ...(cache === undefined ? {} : { cache }) } as unknown as Tool; // checked when the tool is registered
 }
 
 const WORDS: readonly string[] = ["parameters", "cacheable", "cache_scope", "cache_ttl"] satisfies readonly (keyof SuccessShapeTool)[];
 
-/** Keywords whose subschemas are about the same object: all of them hold, or some for some inputs. */
+/** Keywords whose subschemas apply to the same object: `ALL_HOLD` always, `SOME_HOLD` for some inputs. */
 const ALL_HOLD = ["allOf", "$ref"];
 const SOME_HOLD = [
   "anyOf",
@@ -89,7 +89,7 @@ const SOME_HOLD = [
 ];
 const OTHER_KEYS = ["$ref", "$dynamicRef", "patternProperties", "additionalProperties", "unevaluatedProperties"];
 
-/** Only what no part of the schema declares is unexpected. */
+/** Closes a schema, so that only properties that no part of it declares are unexpected. */
 function closed(schema: Tool["inputSchema"]): Tool["inputSchema"] {
   if (typeof schema === "boolean") return schema ? { type: "object" } : schema;
   if ("additionalProperties" in schema || !isJsonObject(schema["properties"])) return schema;
@@ -101,7 +101,7 @@ function closed(schema: Tool["inputSchema"]): Tool["inputSchema"] {
   return branches.some((part) => declaresOthers(part, known)) ? schema : { ...schema, unevaluatedProperties: false };
 }
 
-/** The subschemas behind these keywords; of a reference, its text, and of a list of names, these. */
+/** The subschemas of these keywords; for a reference its text, and for an array of property names the names. */
 function partsOf(schema: Readonly<Record<string, unknown>>, words: readonly string[]): readonly unknown[] {
   return words.flatMap((word) => {
     const part = schema[word];
@@ -111,9 +111,9 @@ function partsOf(schema: Readonly<Record<string, unknown>>, words: readonly stri
   });
 }
 
-/** Whether a part of a schema speaks of properties besides these. */
+/** Whether a part of a schema declares properties other than these. */
 function declaresOthers(part: unknown, known: ReadonlySet<string>): boolean {
-  if (!isJsonObject(part)) return typeof part === "string" && !known.has(part); // a reference, or the name of a property that must be there
+  if (!isJsonObject(part)) return typeof part === "string" && !known.has(part); // a reference, or the name of a required property
   if (OTHER_KEYS.some((word) => part[word] !== undefined && part[word] !== false)) return true;
   const { properties } = part;
   if (isJsonObject(properties) && Object.keys(properties).some((key) => !known.has(key))) return true;
@@ -124,14 +124,14 @@ function unlessFailed(answer: unknown): unknown {
   return isPromiseLike(answer) ? answer.then(checkSuccess) : checkSuccess(answer);
 }
 
-/** Throws the failure that an answer reports; any other answer comes back as it is. */
+/** Throws the failure that an answer reports. Any other answer is returned unchanged. */
 function checkSuccess(answer: unknown): unknown {
   const said = answer instanceof ToolOutput ? answer.output : answer;
   if (shapeProblem(said) !== undefined || !isJsonObject(said) || said["success"] !== false) return answer;
   const text = typeof said["error"] === "string" && said["error"] !== "" ? said["error"] : "The tool reported success: false.";
   const { code, message, retryable } = classifyError(new Error(text));
   const { value, found } = fitJson(said, ANSWER_LIMITS, mayHoldData);
-  // A model reads the whole answer: base64 in it would be text.
+  // the model reads the whole answer, and base64 in it would be shown as text
   const shown = found ? deepFreeze(replaceInAnswer({ output: value, content: undefined }, new FilePlaceholders())?.output ?? value) : value;
   throw new ReturnedFailure(code, message, { retryable, outcome: retryable ? "unknown" : "failed", answer: shown });
 }

@@ -1,4 +1,4 @@
-/** Ranks tools by a text: the stems of the words in their names, titles, tags, descriptions and parameters, weighed by how rare they are. */
+/** Ranks tools by a text. Indexes the stems of words in names, titles, tags, descriptions and parameters, weighted by rarity. */
 import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
@@ -6,28 +6,31 @@ import { splitWords } from "./split-words.ts";
 import { stemOf } from "./word-stem.ts";
 import { addTo } from "../core/base/add-to.ts";
 
-/** How much a word counts by its place. A word's total in one tool is capped at 63, to fit its posting. */
+/** The weight of a word by its place. The total weight of a word in one tool is capped at 63, to fit into its posting. */
 const WEIGHTS = { name: 8, title: 4, tags: 4, toolset: 2, description: 2, parameter: 2, parameterText: 1 } as const;
 const WEIGHT_BITS = 6;
 const MAX_WEIGHT = (1 << WEIGHT_BITS) - 1;
-/** Longest part of a description that is indexed, in UTF-16 units. */
+/** Maximum length of the indexed part of a description, in UTF-16 code units. */
 const MAX_TEXT_LENGTH = 4_096;
 const MAX_QUERY_LENGTH = 1_024;
 const MAX_QUERY_WORDS = 64;
-/** The parameters of a tool that are indexed, and the longest part of the text of each. */
+/** Maximum number of indexed parameters of a tool, and the maximum indexed length of each one's description. */
 const MAX_PARAMETERS = 64;
 const MAX_PARAMETER_TEXT = 512;
-/** Stems remembered before starting again: the same words are in most tools. */
+/** Maximum number of cached stems; the cache is then cleared. Most tools use the same words. */
 const MAX_STEMS = 20_000;
-/** The usual constants of BM25: how fast a word's repetition stops to count (1.2 for the weight of a description), and how much long texts lose. */
+/**
+ * The usual constants of BM25: how fast repetitions of a word stop counting (1.2, scaled by the weight of a description), and how much long texts are
+ * penalized.
+ */
 const SATURATION = 1.2 * WEIGHTS.description;
 const LENGTH_PENALTY = 0.75;
 
 /**
  * A BM25 index that grows and shrinks with the registry.
  *
- * A posting is one number, `document << 6 | weight`, which holds 33 million documents. A removed tool leaves a
- * hole; the index is built again when half of it is holes.
+ * A posting is one number, `document << 6 | weight`, which allows 33 million documents. A removed tool leaves a hole; the index is rebuilt when half
+ * of it is holes.
  */
 export class TextIndex {
   #documents: (RegisteredTool | undefined)[] = [];
@@ -77,7 +80,7 @@ export class TextIndex {
     if (this.#positions.size * 2 < this.#documents.length) this.#rebuild();
   }
 
-  /** Hands over every tool with at least one word of the text, in no order; scores are above 0 and compare within one text. */
+  /** Calls `take` for every tool with at least one word of the text, in no particular order. Scores are above 0 and comparable within one text. */
   rank(text: string, take: (registered: RegisteredTool, score: number) => void): void {
     const scores = new Float64Array(this.#documents.length);
     for (const stem of this.#queryStems(text)) this.#addScores(stem, scores);
@@ -88,7 +91,7 @@ export class TextIndex {
     }
   }
 
-  /** The stems of a query; stop words only where there are no others. */
+  /** The stems of a query, without stop words unless there are no other words. */
   #queryStems(text: string): ReadonlySet<string> {
     const stems = new Set<string>();
     const rest = new Set<string>();
@@ -111,7 +114,7 @@ export class TextIndex {
   #addScores(word: string, scores: Float64Array): void {
     const postings = this.#postings.get(word);
     if (postings === undefined) return;
-    // Postings of removed tools are still there, so that rarity counts holes on both sides.
+    // postings of removed tools remain, so holes are counted in both numbers
     const rarity = Math.log(1 + (this.#documents.length - postings.length + 0.5) / (postings.length + 0.5));
     const meanLength = this.#totalLength / Math.max(1, this.#positions.size);
     for (const posting of postings) {
@@ -145,7 +148,7 @@ export class TextIndex {
   }
 }
 
-/** The parameters of the outermost object, each with its description. Schemas may be third parties': nothing of them is trusted. */
+/** The parameters of the outermost object, each with its description. Schemas may be third-party, so nothing in them is trusted. */
 function* parametersOf(schema: JsonSchema): Generator<readonly [name: string, text: string]> {
   const properties: unknown = typeof schema === "object" ? schema["properties"] : undefined;
   if (!isJsonObject(properties)) return;
@@ -159,14 +162,14 @@ function* parametersOf(schema: JsonSchema): Generator<readonly [name: string, te
   }
 }
 
-/** Words of English that say nothing of what is searched for: people ask in sentences, and a rare tool is full of them by chance. */
+/** English function words, which carry no meaning for a search: people ask in sentences, and some tools contain many of them by chance. */
 const FUNCTION_WORDS =
   "a an the and or but if of in on at to for from by with without about into over under between as is are was were be been being am do does " +
   "did done have has had having will would shall should can could may might must i me my we us our you your he him his she her it its they " +
   "them their this that these those there here who whom whose which what when where why how all any each every some such no not only own " +
   "same so than too very just also please s t m re ll ve d im";
 
-/** Words of any question. */
+/** Words that occur in any request. */
 const ASKING_WORDS = "let lets like want wants need needs looking look planning plan help give provide show tell know using use thanks";
 
 const STOP_WORDS: ReadonlySet<string> = new Set(`${FUNCTION_WORDS} ${ASKING_WORDS}`.split(" "));

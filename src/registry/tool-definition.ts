@@ -1,4 +1,4 @@
-/** A tool as data: for a model, for MCP, for a file. */
+/** A tool as data: for a model, for MCP, or for a file. */
 import { CALL_SETTING_NAMES } from "../core/call-settings.ts";
 import { DEFAULT_NAMESPACE } from "../core/call.ts";
 import { declaresNoWrites, type Effects } from "../core/effects.ts";
@@ -12,7 +12,7 @@ import { checkToolFields } from "./check-tool-fields.ts";
 import { objectSchema } from "./object-input.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 
-/** The effects of a tool, as MCP's hints say them. @see https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations */
+/** The effects of a tool as MCP's hints. @see https://modelcontextprotocol.io/specification/2025-11-25/schema#toolannotations */
 export interface ToolAnnotations {
   readonly readOnlyHint: boolean;
   readonly destructiveHint: boolean;
@@ -20,19 +20,19 @@ export interface ToolAnnotations {
   readonly openWorldHint: boolean;
 }
 
-/** The shape that MCP, a CLI or a model's provider is shown. */
+/** A tool as it is shown to MCP clients, a CLI or a model's provider. */
 export interface ToolDefinition {
   readonly name: string;
   readonly title?: string;
   readonly description: string;
-  /** `type` is always `object`, as MCP asks for. */
+  /** Its `type` is always `object`, as MCP requires. */
   readonly inputSchema: JsonSchema;
   readonly outputSchema?: JsonSchema;
   readonly annotations: ToolAnnotations;
   readonly tags?: readonly string[];
 }
 
-/** The definition of a registered tool as data. */
+/** Returns the definition of a registered tool as data. */
 export function toolDefinition(registered: RegisteredTool): ToolDefinition {
   checkRegistered(registered, "toolDefinition()");
   const { tool } = registered;
@@ -47,7 +47,7 @@ export function toolDefinition(registered: RegisteredTool): ToolDefinition {
   };
 }
 
-/** Where a tool does not say what it touches, the hints are MCP's own cautious defaults. That its calls may overlap says nothing of that. */
+/** If a tool does not declare its effects, the hints are MCP's own cautious defaults. `commutative` alone declares no effects. */
 function annotationsOf({ effects }: Tool): ToolAnnotations {
   const declared = effects?.reads !== undefined || effects?.writes !== undefined;
   const writesNothing = declaresNoWrites(effects);
@@ -59,7 +59,7 @@ function annotationsOf({ effects }: Tool): ToolAnnotations {
   };
 }
 
-/** The fields that a file holds as they are. */
+/** The fields that are stored in a file unchanged. */
 export const PLAIN_FIELDS = [
   "title",
   "tags",
@@ -81,7 +81,7 @@ export const PLAIN_FIELDS = [
   ...CALL_SETTING_NAMES,
 ] as const satisfies readonly (keyof Tool)[];
 
-/** A tool in a file: the fields of an fms-dgt tool, its namespace and whatever else of it is data. */
+/** A tool in a file: the fields of an fms-dgt tool, its namespace, and all other fields that are data. */
 export interface ToolJson extends Pick<Tool, (typeof PLAIN_FIELDS)[number]> {
   readonly name: string;
   readonly namespace: string;
@@ -90,16 +90,16 @@ export interface ToolJson extends Pick<Tool, (typeof PLAIN_FIELDS)[number]> {
   readonly output_parameters?: JsonSchema;
   readonly effects?: Omit<Effects, "undo">;
   readonly cache?: Tool["cache"];
-  /** Read, and never written: it may hold secrets. */
+  /** Read, but never written, because it may contain secrets. */
   readonly environment?: Tool["environment"];
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Writes what is data of a tool, without its functions; what is empty is left out.
+ * Writes the fields of a tool that are data, without its functions. Empty fields are left out.
  *
- * `environment` is left out: it may hold secrets. Resource keys that are computed cannot be written: both lists are left out then, and `cache` with them, so that the tool read back
- * is undeclared and never taken for one that only reads.
+ * `environment` is left out, because it may contain secrets. Computed resource keys cannot be written: then both arrays are left out, and `cache`
+ * with them, so that the tool counts as undeclared when it is read back, and never as a read.
  */
 export function toolToJson(registered: RegisteredTool): ToolJson {
   checkRegistered(registered, "toolToJson()");
@@ -120,11 +120,11 @@ export function toolToJson(registered: RegisteredTool): ToolJson {
 }
 
 /**
- * Reads what `toolToJson` writes; what is absent is empty. The namespace is the one in the file, else the
- * argument, else `default`. `cacheable`, `cache_scope` and `cache_ttl` (seconds) are read for `cache`; `concurrency_safe: true`, as
- * KohakuTerrarium writes it, says `commutative`: such calls may overlap, and nothing more is believed of them.
+ * Reads a tool that `toolToJson` wrote; missing fields are empty. The namespace is the one in the file, or else the argument, or else `default`.
+ * `cacheable`, `cache_scope` and `cache_ttl` (seconds) are read for `cache`. `concurrency_safe: true`, as KohakuTerrarium writes it, means
+ * `commutative`: the calls may overlap, and nothing else is assumed.
  *
- * @throws ToolError `invalid_argument` without a name, or naming the field that has a wrong type
+ * @throws ToolError `invalid_argument` if the name is missing, or with the field that has a wrong type
  */
 export function toolFromJson(json: unknown, namespace: string = DEFAULT_NAMESPACE): { readonly tool: Tool; readonly namespace: string } {
   checkText(namespace, "toolFromJson(json, namespace)", "a namespace");
@@ -181,7 +181,7 @@ function plainEffects(effects: Effects): Omit<Effects, "undo"> {
   return Object.fromEntries(Object.entries(effects).filter(([field, value]) => value !== undefined && !left.includes(field)));
 }
 
-/** Nothing, `""`, `[]` and `{}`. */
+/** Whether a value is undefined, null, `""`, `[]` or `{}`. */
 function isEmpty(value: unknown): boolean {
   if (value === undefined || value === null || value === "") return true;
   if (Array.isArray(value)) return value.length === 0;

@@ -1,4 +1,4 @@
-/** A function that is a tool as well: called like before, and with its tool as a property. */
+/** A function that is also a tool: it is called as before, and has its tool as a property. */
 import { ToolError } from "../core/error.ts";
 import { isOptionsObject } from "../core/base/wording.ts";
 import { checkArgument } from "../core/check-argument.ts";
@@ -7,30 +7,28 @@ import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { InferInput } from "../schema/infer-schema.ts";
 import { defineTool, type DefinedTool, type HandlerResult, type SchemaSource, type ToolOptions } from "./define-tool.ts";
 
-/** Options of the tool that a function becomes. */
+/** Options of the tool that is made from a function. */
 export interface ToolFunctionOptions<Input extends SchemaSource, Output extends SchemaSource> extends Omit<
   ToolOptions<Input, Output>,
   "name" | "execute"
 > {
   /** @default the function's own name */
   readonly name?: string;
-  /** Where the tool is registered at once. */
+  /** If given, the tool is registered in it at once. */
   readonly registry?: { register(tool: Tool): unknown };
 }
 
-/** The function as it was, with the tool it is. */
+/** The original function type, with the tool as a property. */
 export type ToolFunction<Handler, Input extends SchemaSource, Output extends SchemaSource> = Handler & {
   readonly tool: DefinedTool<Input, Output>;
 };
 
 /**
- * Makes a tool of a function, and returns a function that does what the first one does and has the tool as `.tool`.
+ * Makes a tool of a function. Returns a function that behaves like the given one and has the tool as `.tool`.
  *
- * Called directly it checks nothing; checks, repairs and all else happen when the tool is called. The function
- * given is not changed.
+ * Called directly, it checks nothing; checks, repairs and everything else happen when the tool is called. The given function is not changed.
  *
- * @throws ToolError as `defineTool` does, and `invalid_argument` for a description without text, since JavaScript
- * keeps no doc text to fall back on.
+ * @throws ToolError as `defineTool`, and `invalid_argument` for an empty description, since JavaScript keeps no doc comments to fall back on
  */
 export function toolFunction<
   const Input extends SchemaSource,
@@ -59,5 +57,5 @@ export function toolFunction<
     tool: { value: tool, enumerable: true },
   });
   registry?.register(tool);
-  return callable as unknown as ToolFunction<Handler, Input, Output>; // it passes everything on to the handler
+  return callable as unknown as ToolFunction<Handler, Input, Output>; // it passes all arguments on to the handler
 }

@@ -1,4 +1,4 @@
-/** The toolsets and tools of a registry by every name they can be called. */
+/** The toolsets and tools of a registry, by every name under which they can be called. */
 import { DEFAULT_NAMESPACE, qualifiedName, splitName, type NameParts } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { isMarked, providerName, qualifiedNameOf } from "../wire/provider-name.ts";
@@ -10,7 +10,7 @@ import type { RegisteredTool } from "./registered-tool.ts";
 import type { ToolFamily, ToolsetEntry } from "./toolset-entry.ts";
 
 const MAX_NEAR = 3;
-/** So many names are listed for a caller that asked for none of them. */
+/** Maximum number of tools whose names are all listed for an unknown name. */
 const MAX_FEW = 10;
 const NONE_GIVEN: ReadonlyMap<string, string> = new Map();
 
@@ -23,10 +23,10 @@ export class ToolNames {
   readonly #toolLooks = new ConfusableNames((name) => this.#bareNames.has(name));
   readonly #toolsetLooks = new ConfusableNames((name) => this.entries.has(name));
   readonly #warn: (message: string) => void;
-  /** By the names with a mark that providers are given, made when one is first asked for. */
+  /** By the marked names that providers are given; built at the first look-up of one. */
   #marked: ReadonlyMap<string, ToolFamily> | undefined;
 
-  /** @param warn called with names that look like another */
+  /** @param warn called with names that look like other names */
   constructor(warn: (message: string) => void) {
     this.#warn = warn;
   }
@@ -38,7 +38,7 @@ export class ToolNames {
     this.entries.set(name, entry);
   }
 
-  /** Makes a family known by its names; one that is known already stays as it is. */
+  /** Adds a family under its names, unless it is known already. */
   add(family: ToolFamily): void {
     if (this.families.has(family.qualifiedName)) return;
     const problem = this.#toolLooks.note(family.name);
@@ -55,16 +55,16 @@ export class ToolNames {
     this.#bareNames.remove(family.name, family);
   }
 
-  /** By qualified name, or by a bare one of the namespace `default`. */
+  /** Finds a tool by its qualified name, or by a bare name in the namespace `default`. */
   findOwn(name: string): ToolFamily | undefined {
-    if (typeof name !== "string") return undefined; // of a program without types
+    if (typeof name !== "string") return undefined; // from a program without types
     return this.families.get(name) ?? this.families.get(qualifiedName(DEFAULT_NAMESPACE, name));
   }
 
-  /** As `findOwn`, and by a bare name that only one toolset has, by the name that providers are given, or with one colon for two. */
+  /** As `findOwn`, and also by a bare name that only one toolset has, by the name that providers are given, or with one colon instead of two. */
   find(name: string): ToolFamily | undefined {
     if (typeof name !== "string") return undefined;
-    // A bare name that one family has is that family's, in whatever namespace: found without making the name in `default`.
+    // a bare name that only one family has is found in any namespace, without constructing its name in `default`
     return this.families.get(name) ?? this.#bareNames.unique(name) ?? this.findOwn(name) ?? this.#findEncoded(name);
   }
 
@@ -78,9 +78,9 @@ export class ToolNames {
     return whyNot(family, name) ?? callable;
   }
 
-  /** The tools that a name means among those of some namespaces; undefined where there are none, or those of several. */
+  /** The tools that a name means within some namespaces; undefined if there are none, or if several toolsets have them. */
   resolveIn(name: string, namespaces: readonly string[]): readonly RegisteredTool[] | undefined {
-    if (typeof name !== "string") return undefined; // of a program without types
+    if (typeof name !== "string") return undefined; // from a program without types
     const all = this.resolve(name);
     if (!(all instanceof ToolError) && all.some(({ toolset }) => namespaces.includes(toolset.name))) return all;
     const found = namespaces.flatMap((namespace) => {
@@ -90,13 +90,13 @@ export class ToolNames {
     return found.length === 1 ? found[0] : undefined;
   }
 
-  /** `not_found` with the names that may have been meant. */
+  /** `not_found` with similar names. */
   missing(name: string): ToolError {
     if (typeof name !== "string") return noName();
     const parts = splitName(name);
     const { namespace } = parts;
     const entry = namespace === undefined ? undefined : this.entries.get(namespace);
-    // An engine brings its tools when it opens: until then its tools are unknown.
+    // an engine lists its tools when it opens, so they are unknown until then
     if (entry?.blocked !== undefined && entry.toolset.engine !== undefined) return entry.blocked;
     const bare = namespace === undefined ? this.#nearBare(name) : [];
     const near = bare.length > 0 ? bare : this.#nearQualified(name, parts);
@@ -111,7 +111,7 @@ export class ToolNames {
     return entry;
   }
 
-  /** By what `providerName` makes of a qualified name, and nothing else that looks like one. */
+  /** Finds a tool by its encoded name, exactly as `providerName` encodes it. */
   #findEncoded(name: string): ToolFamily | undefined {
     if (this.#bareNames.has(name)) return undefined;
     const decoded = qualifiedNameOf(name, NONE_GIVEN);
@@ -121,7 +121,7 @@ export class ToolNames {
     return isMarked(name) ? (this.#marked ??= this.#listMarked()).get(name) : undefined;
   }
 
-  /** `io:read` for `io::read`, as other frameworks write it, where only one tool can be meant. */
+  /** Finds `io::read` as `io:read`, as other frameworks write it, if only one tool can be meant. */
   #findWithOneColon(name: string): ToolFamily | undefined {
     let found: ToolFamily | undefined;
     for (let at = name.indexOf(":"); at >= 0; at = name.indexOf(":", at + 1)) {
@@ -141,7 +141,7 @@ export class ToolNames {
     return marked;
   }
 
-  /** A bare name that is not unique, but may be by what is switched off. */
+  /** Resolves a bare name that several toolsets have. Disabled toolsets and tools do not count, so that it may be unambiguous. */
   #resolveShared(name: string): readonly RegisteredTool[] | ToolError {
     const families = this.#bareNames.all(name);
     const [first] = families;
@@ -159,7 +159,7 @@ export class ToolNames {
     return whyNot(bearer, name) ?? bearer.callable;
   }
 
-  /** Bare names for tools of `default`, qualified ones for all others: those are what a model was given. */
+  /** Similar names: bare for tools of `default`, qualified for all others, as a model was given them. */
   #nearBare(name: string): readonly string[] {
     const near = nearNames(name, this.#bareNames.names(), MAX_NEAR).flatMap((one) => {
       const families = this.#bareNames.all(one);
@@ -170,7 +170,7 @@ export class ToolNames {
     return near.slice(0, MAX_NEAR);
   }
 
-  /** The same tool name in other toolsets first; then names spelt alike, in the toolset itself where it exists. */
+  /** The same tool name in other toolsets first, then similarly spelled names, in the toolset itself if it exists. */
   #nearQualified(name: string, { namespace, name: bare }: NameParts): readonly string[] {
     const entry = namespace === undefined ? undefined : this.entries.get(namespace);
     const elsewhere = this.#bareNames.all(bare);
@@ -189,7 +189,7 @@ export class ToolNames {
   }
 }
 
-/** Why no tool of a family can be called. A denied one is said to be denied and nothing else: whether it would work stays hidden. */
+/** Why no tool of a family can be called. For a denied tool only the denial is reported, not whether it would work. */
 function whyNot(family: ToolFamily, name: string): ToolError | undefined {
   return family.denied === undefined ? family.blocked : hiddenTool(name, family.denied);
 }

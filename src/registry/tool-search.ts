@@ -1,4 +1,4 @@
-/** Searches a registry's tools: filters that must all hold, and a text that ranks. */
+/** Searches a registry's tools, with filters that must all match and a text that ranks. */
 import { quoted, typeInWords } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
@@ -7,19 +7,19 @@ import type { RegisteredTool } from "./registered-tool.ts";
 
 /** The query of a search for tools. */
 export interface SearchQuery {
-  /** Part of the unqualified name, in any case. */
+  /** Part of the unqualified name, case-insensitive. */
   readonly nameContains?: string;
-  /** The tool has one of these tags, or all of them with `matchAllTags`. None = no filter. */
+  /** The tool has one of these tags, or all of them with `matchAllTags`. Empty = no filter. */
   readonly tags?: readonly string[];
   /** @default false */
   readonly matchAllTags?: boolean;
-  /** A tool that says none is `SAFE_CHAIN`. */
+  /** A tool without a category counts as `SAFE_CHAIN`. */
   readonly category?: ToolCategory;
-  /** Words looked for in name, title, tags and description: one is enough, more and rarer ones rank higher. */
+  /** Words to look for in the name, title, tags and description. One match is enough; more and rarer words rank higher. */
   readonly text?: string;
-  /** Find tools that the permission rules deny as well: for people who look through a configuration. @default false */
+  /** Whether to include tools that the permission rules deny, for people who review a configuration. @default false */
   readonly denied?: boolean;
-  /** At most this many tools. Integer ≥ 1. @default all */
+  /** Maximum number of tools. Integer ≥ 1. @default all */
   readonly limit?: number;
 }
 
@@ -34,17 +34,16 @@ const FIELDS: OptionNames<SearchQuery> = {
 };
 
 export interface Searchable {
-  /** Everything that may be found, sorted by qualified name. */
+  /** All tools that may be found, sorted by qualified name. */
   list(): readonly RegisteredTool[];
-  /** True for what may be found. */
+  /** Whether a tool may be found. */
   isOffered(registered: RegisteredTool): boolean;
-  /** Hands over every tool with a word of the text, in no order. */
+  /** Calls `take` for every tool with a word of the text, in no particular order. */
   rank(text: string, take: (registered: RegisteredTool, score: number) => void): void;
 }
 
 /**
- * Finds the tools that pass every filter: sorted by qualified name, or with `text` best first and equal ones
- * by qualified name.
+ * Finds the tools that pass every filter, sorted by qualified name; with `text`, best matches first, and equal ones by qualified name.
  *
  * @throws ToolError `invalid_argument` for a limit that is not an integer ≥ 1, and for an unknown category
  */
@@ -111,10 +110,10 @@ interface RankedTool {
   readonly score: number;
 }
 
-/** Up to this many are kept in order as they come; for more, sorting everything at the end costs less. */
+/** Maximum limit for which the results are kept sorted during the search; above it, sorting all at the end costs less. */
 const MAX_INSERTED = 256;
 
-/** The best of many: a common word is in a hundred thousand tools, of which ten are wanted. */
+/** Keeps the best results: a common word may match a hundred thousand tools, of which ten are wanted. */
 class Ranking {
   readonly #limit: number;
   readonly #inserts: boolean;
@@ -125,7 +124,7 @@ class Ranking {
     this.#inserts = limit <= MAX_INSERTED;
   }
 
-  /** False when this score cannot be among the best any more. */
+  /** False if this score can no longer be among the best. */
   canTake(score: number): boolean {
     const last = this.#inserts ? this.#ranked[this.#limit - 1] : undefined;
     return last === undefined || score >= last.score;
@@ -166,7 +165,7 @@ function compare(one: RankedTool, other: RankedTool): number {
   return compareNames(one.registered, other.registered);
 }
 
-/** The order of every listing: by qualified name, in UTF-16 units. */
+/** The order of every listing: by qualified name, in UTF-16 code units. */
 export function compareNames(one: RegisteredTool, other: RegisteredTool): number {
   if (one.qualifiedName === other.qualifiedName) return 0;
   return one.qualifiedName < other.qualifiedName ? -1 : 1;

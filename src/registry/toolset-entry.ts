@@ -7,14 +7,14 @@ import type { Permission } from "../policy/permission.ts";
 import { inheritSettings, sameSettings } from "../core/call-settings.ts";
 import { RegisteredTool } from "./registered-tool.ts";
 
-/** `closed` is before `open` and after `close`, `ended` after its runtime was closed; an error is why the toolset could not be opened. */
+/** `closed` before `open` and after `close`, `ended` after the runtime was closed; an error if the toolset could not be opened. */
 export type ToolsetState = "open" | "closed" | "ended" | ToolError;
 
 export interface EntryOptions {
-  /** The settings of its tools that neither they nor their toolset set. */
+  /** Settings for tools where neither they nor their toolset set them. */
   readonly settings: Required<CallSettings>;
   readonly permission: Permission | undefined;
-  /** The entry this one takes the place of: it stays as open, and as switched by hand, as that was. */
+  /** The entry that this one replaces, whose state it keeps: whether it is open, and enabled or disabled by hand. */
   readonly before?: ToolsetEntry | undefined;
 }
 
@@ -22,9 +22,9 @@ export class ToolsetEntry {
   readonly toolset: Toolset;
   /** By unqualified name. */
   readonly families = new Map<string, ToolFamily>();
-  /** Registered one by one by the program, not as part of the toolset. */
+  /** Tools that the program registered one by one, not as part of the toolset. */
   readonly #byHand = new Set<RegisteredTool>();
-  /** Why no call of the toolset can run now; undefined when calls can. */
+  /** Why no call of the toolset can run now; undefined if calls can run. */
   blocked: ToolError | undefined = undefined;
   readonly #settings: Required<CallSettings>;
   readonly #permission: Permission | undefined;
@@ -40,12 +40,12 @@ export class ToolsetEntry {
     this.#judge();
   }
 
-  /** It was turned on or off since it was registered. */
+  /** Whether it was enabled or disabled since it was registered. */
   get isSwitched(): boolean {
     return this.#enabled !== (this.toolset.enabled !== false);
   }
 
-  /** A tool registered in the other would have the same engine and settings here. */
+  /** Whether a tool registered in the other entry would have the same engine and settings here. */
   hasSameSettings(other: ToolsetEntry): boolean {
     const { engine, maxConcurrent, shared = false } = other.toolset;
     const { engine: ownEngine, maxConcurrent: ownMost, shared: ownShared = false } = this.toolset;
@@ -68,7 +68,7 @@ export class ToolsetEntry {
     this.#judge();
   }
 
-  /** False for a toolset that is disabled or could not be opened: its tools are not offered to anybody. */
+  /** False if the toolset is disabled or could not be opened: its tools are then not offered. */
   get offered(): boolean {
     return this.#enabled && !(this.#state instanceof ToolError);
   }
@@ -84,14 +84,14 @@ export class ToolsetEntry {
     return this.add(registered);
   }
 
-  /** @param blocked why it cannot be called although it is there @param isBrought whether the engine brought it */
+  /** @param blocked why it must not be called although it exists @param isBrought whether the engine listed it */
   makeTool(tool: Tool, blocked?: ToolError, isBrought: boolean = false): RegisteredTool {
     const { toolset } = this;
     const formats = toolset.checkFormats ?? !isBrought;
     return new RegisteredTool(tool, { toolset, inherited: this.#settings, blocked, permission: this.#permission, formats });
   }
 
-  /** Adds a tool to the family of its name, which is made for the first one. */
+  /** Adds a tool to the family of its name, which is created for the first one. */
   add(registered: RegisteredTool): ToolFamily {
     const { name } = registered.tool;
     let family = this.families.get(name);
@@ -125,11 +125,11 @@ export class ToolsetEntry {
   }
 }
 
-/** All tools of one qualified name: one, or several overloads in the order of their registration. */
+/** All tools of one qualified name: one, or several overloads in the order of registration. */
 export class ToolFamily {
   readonly entry: ToolsetEntry;
   tools: readonly RegisteredTool[];
-  /** Those that are enabled, none where the permission rules deny the name: the same array as `tools` when all are. */
+  /** The enabled tools, or none if the permission rules deny the name. The same array as `tools` if all are callable. */
   callable: readonly RegisteredTool[];
   readonly #first: RegisteredTool;
 
@@ -140,7 +140,7 @@ export class ToolFamily {
     this.callable = isCallable(first) ? this.tools : [];
   }
 
-  /** Unqualified. */
+  /** The unqualified name. */
   get name(): string {
     return this.#first.tool.name;
   }
@@ -159,22 +159,22 @@ export class ToolFamily {
     this.#sift();
   }
 
-  /** True when its tools are shown to those who choose among tools. */
+  /** Whether its tools are shown to models and clients. */
   get offered(): boolean {
     return this.callable.length > 0 && this.entry.offered;
   }
 
-  /** Why the permission rules deny it; undefined when they do not. */
+  /** Why the permission rules deny it; undefined if they do not. */
   get denied(): string | undefined {
     return this.#first.denied;
   }
 
-  /** True unless it is switched off or denied: whether it opened or not, it has its name. */
+  /** Whether it counts when its bare name is resolved: unless disabled or denied, whether or not its toolset is open. */
   get bearsName(): boolean {
     return this.callable.length > 0 && this.entry.enabled;
   }
 
-  /** Why none of its tools can be called now. */
+  /** Why none of its tools can be called now; undefined if one can. */
   get blocked(): ToolError | undefined {
     if (this.entry.blocked !== undefined) return this.entry.blocked;
     if (this.callable.length > 0) return undefined;

@@ -1,10 +1,10 @@
-/** The faults that the calls of a toolset meet. */
+/** The faults injected into the calls of a toolset. */
 import type { Toolset } from "../core/toolset.ts";
 import { faultPolicy, type FaultPolicy } from "../policy/faults/fault.ts";
 
 const POLICIES = new WeakMap<Toolset, FaultPolicy>();
 
-/** Undefined where the toolset has no plan. @throws ToolError `invalid_argument` for a plan that cannot be kept */
+/** The fault policy of a toolset; undefined if it has none. @throws ToolError `invalid_argument` for an invalid plan */
 export function faultsOf(toolset: Toolset): FaultPolicy | undefined {
   const { faults, engine, name } = toolset;
   if (faults === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** From a name to the tools it may mean, of those alone that the caller may see. */
+/** Resolves a name to the tools that it may mean, among those visible to the caller. */
 import { ToolError } from "../core/error.ts";
 import type { Visibility } from "../policy/visibility.ts";
 import { ambiguousTool, hiddenTool, missingTool } from "./missing-tool.ts";
@@ -10,8 +10,8 @@ const MAX_NEAR = 3;
 const MAX_FEW = 20;
 
 /**
- * As `Registry.resolve`, as if there were no other tools than the visible ones: no error names one of the others, and a bare name that only
- * one visible tool has means that one. A tool that is there but not visible is refused with `permission_denied`.
+ * As `Registry.resolve`, but as if only the visible tools existed: errors name no others, and a bare name that only one visible tool has means that
+ * tool. A tool that exists but is not visible is refused with `permission_denied`.
  */
 export function resolveVisible(
   registry: Registry,
@@ -28,7 +28,7 @@ export function resolveVisible(
   return visibleBearers(registry, name, visibility) ?? unseen(registry, name, { found, visibility });
 }
 
-/** True for a qualified name that a call of this caller would reach: what is said to a model names no other tools. */
+/** Whether a call of this caller would reach a qualified name. Texts for a model name only such tools. */
 export function isVisible(registry: Registry, qualifiedName: string, visibility: Visibility | undefined): boolean {
   return visibility?.permits(qualifiedName) !== false && !(registry.resolve(qualifiedName) instanceof ToolError);
 }
@@ -50,7 +50,7 @@ function unseen(
   const known = registry.get(name);
   if (known !== undefined) return visibility.permits(known.qualifiedName) ? found : hiddenTool(name);
   if (found.code === "ambiguous") return hiddenTool(name);
-  if (found.code !== "not_found" && name.includes("::") && visibility.permits(name)) return found; // such as a toolset that did not open
+  if (found.code !== "not_found" && name.includes("::") && visibility.permits(name)) return found; // for example, the toolset failed to open
   const visible = registry.list().filter(({ qualifiedName }) => visibility.permits(qualifiedName));
   const qualified = [...new Set(visible.map(({ qualifiedName }) => qualifiedName))];
   const bare = new Set(name.includes("::") ? [] : nearNames(name, new Set(visible.map(({ tool }) => tool.name)), MAX_NEAR));

@@ -1,14 +1,14 @@
-/** Takes the endings off English words, so that a search for `converting currencies` finds what converts a currency. */
+/** Removes the endings of English words, so that a search for `converting currencies` finds a tool that converts a currency. */
 
-/** Shorter words are left as they are: what is left of them would be anything. */
+/** Minimum length of a word to stem; what remains of shorter ones would be too ambiguous. */
 const MIN_LENGTH = 4;
 const VOWEL = /[aeiouy]/u;
 
 /**
- * The stem of a word in lower case: plurals, `-ing`, `-ed`, `-er`, `-ly` and the endings of nouns made of verbs are taken off, and a final `e` or `y` with
- * them. It is the same for the words of a family, and not a word itself. Other languages lose at most a final letter.
+ * Returns the stem of a word in lower case: removes plurals, `-ing`, `-ed`, `-er`, `-ly` and the endings of nouns derived from verbs, and then a
+ * final `e` or `y`. The stem is the same for related words, but need not be a word itself. In other languages at most a final letter is removed.
  *
- * @see https://tartarus.org/martin/PorterStemmer/ — steps 1 and 4, made smaller
+ * @see https://tartarus.org/martin/PorterStemmer/ — a reduced form of steps 1 and 4
  */
 export function stemOf(word: string): string {
   if (word.length < MIN_LENGTH || !isPlainEnglish(word)) return word;
@@ -30,7 +30,7 @@ function singular(word: string): string {
   return word.slice(0, -1);
 }
 
-/** The longest come first. */
+/** Longest first. */
 const SUFFIXES = [
   "izations",
   "ization",
@@ -59,7 +59,7 @@ const SUFFIXES = [
   "ly",
   "al",
 ];
-/** A stem must keep so many letters, a vowel among them. */
+/** Minimum number of letters of a stem, including a vowel. */
 const MIN_STEM = 3;
 
 function withoutSuffix(word: string): string {
@@ -72,7 +72,7 @@ function withoutSuffix(word: string): string {
   return word;
 }
 
-/** `stopp` of stopping is `stop`. */
+/** `stopp`, from stopping, becomes `stop`. */
 function undoubled(stem: string): string {
   const last = stem.charAt(stem.length - 1);
   return last === stem.charAt(stem.length - 2) && !"aeiouls".includes(last) ? stem.slice(0, -1) : stem;

@@ -65,8 +65,9 @@ export class KeptMessages {
   }
 
   /**
-   * Sends after the senders that wait already. @throws ToolError `cancelled` if the signal aborts before there is room; `store_failed`. As a
-   * rejection
+   * Sends after the senders that wait already.
+   *
+   * @throws ToolError `cancelled` if the signal aborts before there is room; `store_failed`. As a rejection
    */
   async sendInTurn(message: ChannelMessage, signal: AbortSignal | undefined): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();

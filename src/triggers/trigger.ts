@@ -73,8 +73,9 @@ export interface TriggerContext<Settings extends object = JsonObject> extends Tr
   /** Wakes the agent for messages that are still in its inbox, because a run was cancelled or failed. At most once a minute. */
   readonly wake: () => void;
   /**
-   * Resolves to true after so many milliseconds, or to false as soon as the trigger is stopped. @param options.background true if the wait must not
-   * keep the process alive
+   * Resolves to true after so many milliseconds, or to false as soon as the trigger is stopped.
+   *
+   * @param options.background true if the wait must not keep the process alive
    */
   readonly sleep: (ms: number, options?: { readonly background?: boolean }) => Promise<boolean>;
   /** Logs a failure, stops what `start` began, and starts the trigger again after a second. */

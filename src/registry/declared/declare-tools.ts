@@ -4,16 +4,16 @@ import type { JsonSchema } from "../../core/tool.ts";
 import { compareText } from "../../trust/pinned-tool.ts";
 import { commentText, keyText, takesNothing, typeText } from "./type-text.ts";
 
-/** A tool that is declared. */
+/** A tool to declare. */
 export interface DeclaredTool {
-  /** Qualified. */
+  /** The qualified name. */
   readonly name: string;
   readonly description: string;
   readonly inputSchema: JsonSchema;
   readonly outputSchema?: JsonSchema | undefined;
 }
 
-/** The same text whenever the tools are the same, in whatever order they come; at most about `maxChars` characters. */
+/** Declares tools as TypeScript text. The text is the same for the same tools in any order, and has at most about `maxChars` characters. */
 export function declareTools(tools: readonly DeclaredTool[], maxChars: number): string {
   const spaces = new Map<string, string[]>();
   let left = maxChars;

@@ -1,42 +1,45 @@
-/** A JSON Schema as a type of TypeScript, for a model to read. */
+/** A JSON Schema as a TypeScript type, for a model to read. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { own } from "../../core/base/own.ts";
 import { escapeUnit, visibleText } from "../../core/base/visible-text.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { SchemaShapes, type SchemaShape } from "../../schema/schema-shape.ts";
 
-/** Deeper parts are `unknown`. */
+/** Maximum depth; deeper parts are `unknown`. */
 const MAX_DEPTH = 6;
-/** Of one schema; further parts are `unknown`. */
+/** Maximum number of parts of one schema; further parts are `unknown`. */
 const MAX_PARTS = 300;
-/** Of the keys and their comments in one schema; the rest is left out. */
+/** Maximum length of the keys and comments of one schema; the rest is left out. */
 const MAX_CHARS = 20_000;
-/** An `enum` with more members is the type of its members. */
+/** Maximum number of members of an `enum` that is written as literals; a larger one is written as the type of its members. */
 const MAX_MEMBERS = 30;
 const MAX_LITERAL = 100;
 const MAX_COMMENT = 200;
-/** More of a description is not looked at. */
+/** Maximum length of the part of a description that is read. */
 const MAX_LOOKED_AT = 1_000;
 const ANY_OBJECT = "{ [key: string]: unknown }";
-/** The types of union members that only demand something, such as `{ required: ["a"] }`. */
+/** Types of union members that only add requirements, such as `{ required: ["a"] }`. */
 const VAGUE: ReadonlySet<string> = new Set(["unknown", ANY_OBJECT]);
 
-/** On one line. The same schema always gives the same text. Never throws: what cannot be read is `unknown`. */
+/** Converts a schema to a type on one line. The same schema always gives the same text. Never throws; unreadable parts are `unknown`. */
 export function typeText(schema: JsonSchema | undefined): string {
   if (schema === undefined || schema === true) return "unknown";
   try {
     return new TypeWriter(schema).write();
   } catch {
-    return "unknown"; // a schema that cannot be read is refused where its tool is called
+    return "unknown"; // a schema that cannot be read is rejected when its tool is called
   }
 }
 
-/** A key as it is written in a type: in quotes unless it is an identifier. */
+/** A key as written in a type: quoted unless it is an identifier. */
 export function keyText(key: string): string {
   return /^[A-Za-z_$][\w$]*$/u.test(key) ? key : quoted(key);
 }
 
-/** `/** … *\/` with a description on one line; empty where there is none. It cannot end early, and nothing in it is invisible. */
+/**
+ * `/** … *\/` with a description on one line; empty if there is none. The description cannot close the comment early, and has no invisible
+ * characters.
+ */
 export function commentText(description: unknown): string {
   if (typeof description !== "string") return "";
   const line = visibleText(description.slice(0, MAX_LOOKED_AT).trim().replaceAll(/\s+/gu, " ")).replaceAll("*/", "* /").toWellFormed();
@@ -44,7 +47,7 @@ export function commentText(description: unknown): string {
   return `/** ${line.length > MAX_COMMENT ? `${line.slice(0, MAX_COMMENT - 1).toWellFormed()}…` : line} */`;
 }
 
-/** Whether every property may be left out. */
+/** Whether every property is optional. */
 export function takesNothing(schema: JsonSchema): boolean {
   if (typeof schema === "boolean") return schema;
   try {
@@ -92,7 +95,10 @@ class TypeWriter {
     return both([own, ...chosen]);
   }
 
-  /** Members that only demand something are written beside others; of a union that has no others nothing would be learned. */
+  /**
+   * Writes a union. Members that only add requirements are written if there are other members; a union of nothing else is `unknown`, because it would
+   * say nothing.
+   */
   #union(union: readonly JsonValue[], depth: number): string {
     const texts = union.map((part) => this.#type(part, depth));
     if (texts.every((text) => VAGUE.has(text))) return "unknown";
@@ -154,13 +160,13 @@ function either(types: readonly (string | undefined)[]): string {
   return different.length === 0 ? "never" : different.join(" | ");
 }
 
-/** Undefined for a value that is no short literal. */
+/** The literal of a value; undefined if it is long or not a primitive. */
 function literalText(value: JsonValue): string | undefined {
   if (typeof value === "string") return value.length > MAX_LITERAL ? undefined : quoted(value);
   return isJsonArray(value) || isJsonObject(value) ? undefined : JSON.stringify(value);
 }
 
-/** Nothing in it is invisible, and what ends a line for some reader is escaped. */
+/** Quotes a text without invisible characters, and escapes characters that some readers treat as line ends. */
 function quoted(text: string): string {
   return visibleText(JSON.stringify(text)).replaceAll(/[\u2028\u2029]/gu, escapeUnit);
 }

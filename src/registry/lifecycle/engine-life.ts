@@ -1,4 +1,4 @@
-/** One engine from unopened to closed, however many toolsets share it: opened once, in time, and closed once. */
+/** The life of one engine, which several toolsets may share: opened once, within a time limit, and closed once. */
 import type { Engine, EngineContext } from "../../core/engine.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
@@ -11,11 +11,14 @@ const CLOSE_TIMEOUT_MS = 10_000;
 const NO_TOOLS: readonly Tool[] = Object.freeze([]);
 
 export class EngineLife {
-  /** Those that share the engine, one that has no tools of its own first, else in the order given; changes at a refresh. The engine is given the name of the first when it opens. */
+  /**
+   * The toolsets that share the engine: first one without tools of its own, if any, then in the given order. Changes at a refresh. The engine opens
+   * with the name of the first.
+   */
   toolsets: readonly [Toolset, ...Toolset[]];
-  /** The tools it brought when it was opened or last asked. */
+  /** The tools that it listed when it was opened or last asked. */
   brought: readonly Tool[] = NO_TOOLS;
-  /** When it was last asked for them because it said that they had changed, on the clock. */
+  /** When it was last asked because it reported changed tools, by the monotonic clock. */
   askedAt = -Infinity;
   readonly #engine: Engine | undefined;
   readonly #ports: Ports;
@@ -25,10 +28,10 @@ export class EngineLife {
   #isOpen: boolean;
   #openingNow: Promise<readonly Tool[]> | undefined;
   #closing: Promise<ToolError | undefined> | undefined;
-  /** Set while an opening that was given up has not ended. */
+  /** Set while an abandoned opening has not ended. */
   #givenUp: Promise<void> | undefined;
 
-  /** @param toolsets one or more toolsets of the same engine, or one without */
+  /** @param toolsets one or more toolsets of the same engine, or a single one without an engine */
   constructor(toolsets: readonly [Toolset, ...Toolset[]], ports: Ports, changed: (life: EngineLife) => void) {
     this.#changed = () => changed(this);
     this.toolsets = toolsets;
@@ -47,12 +50,12 @@ export class EngineLife {
     return this.#isOpen;
   }
 
-  /** It can list its tools again. */
+  /** Whether it can list its tools again. */
   get canList(): boolean {
     return this.#isOpen && this.#engine?.list !== undefined;
   }
 
-  /** Asks the engine for its tools again; they are `brought` from then on. Rejects with the reason, and `brought` stays as it was. */
+  /** Asks the engine for its tools again, and stores them in `brought`. If it rejects, `brought` is unchanged. */
   async list(): Promise<readonly Tool[]> {
     const controller = new AbortController();
     const timeoutMs = this.#openTimeoutMs();
@@ -70,10 +73,10 @@ export class EngineLife {
   }
 
   /**
-   * Opens the engine and returns the tools it brings; nothing to do where the engine has no `open`.
+   * Opens the engine and returns the tools that it lists. Does nothing if the engine has no `open`.
    *
-   * An engine that is given up, late or abandoned, has its signal aborted; should it open after all, it is closed. It is not asked
-   * again before that has ended. Concurrent callers wait for the same. Rejects with the reason.
+   * If the opening times out or is abandoned, its signal is aborted, and should the engine open later, it is closed. It is not opened again before
+   * that has ended. Concurrent callers share one opening. Rejects with the reason.
    */
   open(): Promise<readonly Tool[]> {
     this.#openingNow ??= this.#open().finally(() => {
@@ -96,7 +99,7 @@ export class EngineLife {
       clock,
       changed: this.#changed,
     };
-    clock.hold?.(); // without a time limit, nothing else may keep the process alive
+    clock.hold?.(); // without a time limit, nothing else would keep the process alive
     const opening = this.#begin(() => engine.open?.(context), controller.signal);
     const waited = await waitFor(this.#opening, opening, {
       endsAt: timeoutMs === 0 ? Infinity : this.#ports.clock.now() + timeoutMs,
@@ -112,18 +115,18 @@ export class EngineLife {
     return this.brought;
   }
 
-  /** Ends an `open` or `list` that is under way with this error; does nothing at other times. */
+  /** Ends a running `open` or `list` with this error. Otherwise does nothing. */
   abandon(error: ToolError): void {
     this.#opening.wait?.interrupt(error);
     this.#listing.wait?.interrupt(error);
   }
 
-  /** Resolves when no opening that was given up is left behind. Never rejects. */
+  /** Resolves when no abandoned opening is left. Never rejects. */
   async settled(): Promise<void> {
     await this.#givenUp;
   }
 
-  /** Closes an engine that is open; the error, if any, is what went wrong. Never rejects. Concurrent callers wait for the same. */
+  /** Closes the engine if it is open, and resolves to the error, if any. Never rejects. Concurrent callers share one close. */
   close(): Promise<ToolError | undefined> {
     if (this.#engine?.close === undefined || !this.#isOpen) return this.#closing ?? Promise.resolve(undefined);
     this.#isOpen = false;
@@ -155,13 +158,13 @@ export class EngineLife {
     }
   }
 
-  /** The longest time that one of the toolsets allows; 0 = no limit. */
+  /** The longest limit of its toolsets; 0 = no limit. */
   #openTimeoutMs(): number {
     const times = this.toolsets.map((toolset) => toolset.openTimeoutMs ?? DEFAULT_OPEN_TIMEOUT_MS);
     return times.includes(0) ? 0 : Math.max(...times);
   }
 
-  /** Starts to open once what went before has ended: two openings of one engine at a time would end each other. */
+  /** Opens once an abandoned opening or a close has ended, because two concurrent openings of one engine would interfere. */
   #begin<T>(open: () => T | Promise<T>, signal: AbortSignal): Promise<T> {
     const before = this.#givenUp ?? this.#closing;
     if (before === undefined) return begin(open);
@@ -178,12 +181,12 @@ export class EngineLife {
     this.#givenUp = ended;
   }
 
-  /** Never rejects. */
+  /** Closes an engine that opens after it was abandoned. Never rejects. */
   async #closeLate(opening: Promise<unknown>): Promise<void> {
     try {
       await opening;
     } catch {
-      return; // it was given up, and that has been said
+      return; // that it was abandoned has been reported
     }
     this.#isOpen = true;
     const error = await this.close();
@@ -191,12 +194,12 @@ export class EngineLife {
   }
 }
 
-/** Starts work that may also throw at once. */
+/** Starts work that may also throw synchronously. */
 function begin<T>(work: () => T | Promise<T>): Promise<T> {
   return new Promise((resolve) => resolve(work()));
 }
 
-/** An engine may be written in JavaScript. */
+/** Checks the type, because an engine may be written in JavaScript. */
 function listOf(tools: unknown): readonly Tool[] {
   if (Array.isArray(tools)) return tools;
   throw new ToolError("unavailable", "it did not return an array of tools.");

@@ -1,4 +1,4 @@
-/** The engines of a runtime, each opened once however many toolsets share it, and closed when none needs it. */
+/** The engines of a runtime, each opened once for all toolsets that share it, and closed when no toolset needs it. */
 import type { Engine } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
@@ -6,19 +6,19 @@ import type { Toolset } from "../../core/toolset.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { EngineLife } from "./engine-life.ts";
 
-/** So many are opened at a time: each may start a process. */
+/** Maximum number of engines opened at the same time, because each may start a process. */
 const MAX_OPENING = 16;
-/** So long an opening that was given up may take to end what it has begun. */
+/** How long to wait at close for an abandoned opening to end, in milliseconds. */
 const SETTLE_MS = 5_000;
 
 export class EngineLives {
   readonly #ports: Ports;
   readonly #changed: (life: EngineLife) => void;
-  /** By engine; a toolset without one is alone under its name. */
+  /** By engine; a toolset without one has a life of its own, by its name. */
   #lives: ReadonlyMap<Engine | string, EngineLife> = new Map();
-  /** Those that no toolset has any more, until they are not in use. */
+  /** Lives that no toolset needs any more, until no call uses them. */
   readonly #dropped = new Set<EngineLife>();
-  /** Those of them that are being closed, or were given up while they opened and have not ended. */
+  /** Dropped lives that are being closed, or whose abandoned opening has not ended. */
   readonly #ending = new Set<EngineLife>();
   #work: Promise<unknown> = Promise.resolve();
 
@@ -28,7 +28,7 @@ export class EngineLives {
     this.#changed = changed;
   }
 
-  /** Those that are needed, in the order of their first toolset. */
+  /** The lives that toolsets need, in the order of their first toolset. */
   get all(): readonly EngineLife[] {
     return [...this.#lives.values()];
   }
@@ -37,7 +37,7 @@ export class EngineLives {
     return this.#lives.get(keyOf(toolset));
   }
 
-  /** Says which toolsets there are from now on; nothing is opened or closed. */
+  /** Sets the present toolsets, without opening or closing anything. */
   serve(toolsets: readonly Toolset[]): void {
     const lives = new Map<Engine | string, EngineLife>();
     for (const [key, sharing] of groupByEngine(toolsets)) {
@@ -49,7 +49,7 @@ export class EngineLives {
     this.#lives = lives;
   }
 
-  /** Does the work for each life, a few at a time. The work never rejects. */
+  /** Runs work for each life, a few at a time. The work must never reject. */
   async forEach(work: (life: EngineLife) => Promise<void>): Promise<void> {
     const waiting = this.all.values();
     const workers = Array.from({ length: MAX_OPENING }, async () => {
@@ -59,12 +59,12 @@ export class EngineLives {
     await Promise.all(workers);
   }
 
-  /** Ends what is being opened now, with this error. */
+  /** Ends all running openings with this error. */
   abandon(error: ToolError): void {
     for (const life of [...this.all, ...this.#dropped]) life.abandon(error);
   }
 
-  /** Closes those that no toolset has, each once no call uses it. Resolves to what went wrong. */
+  /** Closes the lives that no toolset needs, each once no call uses it. Resolves to the errors. */
   async closeDropped(whenUnused: (engine: Engine) => Promise<void>): Promise<readonly ToolError[]> {
     const errors = await Promise.all(
       Array.from(this.#dropped, async (life) => {
@@ -79,12 +79,12 @@ export class EngineLives {
     return errors.filter((error) => error !== undefined);
   }
 
-  /** Resolves when no engine is being opened or asked any more. */
+  /** Resolves when no engine is being opened or asked for its tools. */
   async settled(): Promise<void> {
     await this.#work;
   }
 
-  /** Closes all, needed or not, and reports the failure of each. Waits a while for openings that were given up: each may have a process that still ends. */
+  /** Closes all lives, needed or not, and returns each with its error. Waits a while for abandoned openings, whose processes may still be ending. */
   async close(): Promise<readonly (readonly [EngineLife, ToolError | undefined])[]> {
     const lives = [...new Set([...this.all, ...this.#dropped, ...this.#ending])];
     return await Promise.all(
@@ -105,7 +105,7 @@ export class EngineLives {
     if ("ended" in waited) log.warn(waited.ended.message);
   }
 
-  /** The life of an engine that had been dropped: it must not have two. */
+  /** The dropped life of an engine, because an engine must not have two lives. */
   #takeBack(key: Engine | string): EngineLife | undefined {
     const life = [...this.#dropped, ...this.#ending].find(({ engine }) => engine === key);
     if (life !== undefined) this.#dropped.delete(life);
@@ -113,7 +113,7 @@ export class EngineLives {
   }
 }
 
-/** Whether it can have only the tools that its engine brings. */
+/** Whether the toolset has no tools of its own. */
 function bringsNone(toolset: Toolset): boolean {
   return toolset.tools === undefined || toolset.tools.length === 0;
 }

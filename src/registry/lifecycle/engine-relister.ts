@@ -1,23 +1,23 @@
-/** Lists the tools of an engine again when it says that they have changed: soon, and not too often. */
+/** Lists an engine's tools again when it reports that they have changed: soon, but not too often. */
 import type { Clock } from "../../core/ports.ts";
 import type { EngineLife } from "./engine-life.ts";
 
-/** An engine that says all the time that its tools have changed is asked this often. */
+/** Minimum time between two lists of one engine, in milliseconds. */
 const MIN_RELIST_MS = 1_000;
 
 export class EngineRelister {
   readonly #clock: Clock;
   readonly #list: (life: EngineLife) => void;
-  /** Engines whose tools are to be listed again, each with what takes that back. */
+  /** Engines whose tools will be listed again, each with the function that cancels it. */
   readonly #waiting = new Map<EngineLife, () => void>();
 
-  /** @param list begins to list the tools of an engine, and never throws */
+  /** @param list begins to list the tools of an engine; must not throw */
   constructor(clock: Clock, list: (life: EngineLife) => void) {
     this.#clock = clock;
     this.#list = list;
   }
 
-  /** Once for all changes until it happens, and not more than once a second. */
+  /** Schedules a list, one for all changes until it begins, and at most one a second. */
   ask(life: EngineLife): void {
     if (this.#waiting.has(life)) return;
     const begin = (): void => {

@@ -1,4 +1,4 @@
-/** The parts of the runtime that opening and closing toolsets needs. */
+/** What opening and closing toolsets needs of the runtime. */
 import type { Engine } from "../../core/engine.ts";
 import type { ToolsetEvent } from "../../core/event.ts";
 import type { Ports } from "../../core/ports.ts";
@@ -9,15 +9,15 @@ import type { Registry } from "../registry.ts";
 
 export interface LifecycleOptions {
   readonly registry: Registry;
-  /** Toolsets that the registry has already; they are opened and closed with the others. @default none */
+  /** Toolsets that are already in the registry; they are opened and closed with the others. @default none */
   readonly kept?: readonly Toolset[];
   readonly ports: Ports;
   readonly emit: (event: ToolsetEvent) => void;
-  /** One failure closes all and rejects. @default false */
+  /** Whether one failure closes all and rejects. @default false */
   readonly strict?: boolean;
   readonly localEngine: Engine;
   readonly sources?: readonly ToolSource[];
   readonly pins?: ToolPins | undefined;
-  /** Resolves when no call that has begun uses the engine any more. */
+  /** Resolves when no started call uses the engine any more. */
   readonly whenUnused?: (engine: Engine) => Promise<void>;
 }

@@ -1,20 +1,20 @@
-/** Makes one toolset of those that bear the same name, wherever they come from. */
+/** Merges toolsets of the same name from different sources. */
 import { ToolError } from "../../core/error.ts";
 import type { Toolset } from "../../core/toolset.ts";
 
-/** A toolset that cannot be used, or a source that gave none, by its name. */
+/** The failure of a toolset, or of a source, by its name. */
 export interface ToolsetFailure {
   readonly toolset: string;
   readonly error: ToolError;
 }
 
 export interface MergedToolsets {
-  /** One a name, in the order in which the names came first. */
+  /** One for each name, in the order in which the names first occur. */
   readonly toolsets: readonly Toolset[];
   readonly failed: readonly ToolsetFailure[];
 }
 
-/** Toolsets of one name and one engine have their tools together; the settings of the first apply. */
+/** Merges toolsets: those with one name and one engine combine their tools, and the settings of the first take precedence. */
 export function mergeToolsets(toolsets: readonly Toolset[]): MergedToolsets {
   const merged = new Map<string, Toolset>();
   const failed: ToolsetFailure[] = [];

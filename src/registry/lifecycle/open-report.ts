@@ -3,7 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import type { ToolsetChange } from "../prepare-toolset.ts";
 import type { ToolsetFailure } from "./merge-toolsets.ts";
 
-/** A report on the enabled toolsets, in the order they were given; a source that gave none is under its own name. */
+/** The enabled toolsets that were opened and that failed, in the given order. A source that failed is listed under its own name. */
 export interface OpenReport {
   readonly opened: readonly string[];
   readonly failed: readonly ToolsetFailure[];

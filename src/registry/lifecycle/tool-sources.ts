@@ -1,4 +1,4 @@
-/** The toolsets that the sources of a runtime gave last, each loaded in its time and none harming the others. */
+/** The toolsets that the sources of a runtime last returned. Each source has its own time limit, and its failure does not affect the others. */
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { ToolSource } from "../../core/source.ts";
@@ -12,7 +12,7 @@ const NONE: readonly Toolset[] = Object.freeze([]);
 export class ToolSources {
   readonly #sources: readonly SourceLife[];
 
-  /** @throws ToolError `invalid_argument` for what is no source */
+  /** @throws ToolError `invalid_argument` for an invalid source */
   constructor(sources: readonly ToolSource[], ports: Ports) {
     for (const source of sources) {
       if (typeof source?.load !== "function" || typeof source.name !== "string")
@@ -25,23 +25,23 @@ export class ToolSources {
     return this.#sources.map(({ name }) => name);
   }
 
-  /** The toolsets that they gave last, in their order. */
+  /** The toolsets that the sources last returned, in the order of the sources. */
   get toolsets(): readonly Toolset[] {
     return this.#sources.flatMap((source) => source.toolsets);
   }
 
-  /** Reads all of them again. One that fails keeps what it gave before. Never rejects. */
+  /** Loads all sources again. One that fails keeps its earlier toolsets. Never rejects. */
   async load(): Promise<readonly ToolsetFailure[]> {
     const failures = await Promise.all(this.#sources.map((source) => source.load()));
     return failures.filter((failure) => failure !== undefined);
   }
 
-  /** Ends loads that are under way. */
+  /** Ends running loads with this error. */
   abandon(error: ToolError): void {
     for (const source of this.#sources) source.abandon(error);
   }
 
-  /** Calls `changed` when one of them may give something else; the returned function ends that. */
+  /** Calls `changed` when the toolsets of a source may have changed. The returned function stops watching. */
   watch(changed: () => void): () => void {
     const stops = this.#sources.map((source) => source.watch(changed));
     return () => {
@@ -97,7 +97,7 @@ class SourceLife {
     };
   }
 
-  /** One source that fails does not keep the others from being watched, nor from being left alone. */
+  /** Runs work and logs its error, so that one failing source does not prevent the others from starting or stopping to watch. */
   #attempt<T>(problem: string, work: () => T): T | undefined {
     try {
       return work();
@@ -108,7 +108,7 @@ class SourceLife {
   }
 }
 
-/** The fault that makes a value unfit to be looked at as a toolset; everything else about it is checked when it is registered. */
+/** Describes why a value cannot be read as a toolset; everything else is checked when it is registered. */
 function faultOf(toolset: unknown, index: number): string | undefined {
   const which = `toolset ${index + 1}`;
   try {

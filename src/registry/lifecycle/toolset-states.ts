@@ -1,4 +1,4 @@
-/** Which toolsets are open, have failed, or were closed by the program: their reports, and the state of their tools. */
+/** Which toolsets are open, have failed, or were closed by the program; reports them, and sets the state of their tools. */
 import { someOf } from "../../core/base/wording.ts";
 import type { ToolError } from "../../core/error.ts";
 import type { ToolsetEvent } from "../../core/event.ts";
@@ -9,11 +9,11 @@ import type { OpenReport } from "./open-report.ts";
 
 export class ToolsetStates {
   readonly #options: Pick<LifecycleOptions, "registry" | "ports" | "emit">;
-  /** By toolset or source, the first to fail first. */
+  /** By toolset or source, in the order of failure. */
   readonly #failures = new Map<string, ToolError>();
   /** Toolsets that were reported as open. */
   readonly #opened = new Set<string>();
-  /** Toolsets that the program closed by themselves; nothing but the program opens them. */
+  /** Toolsets that the program closed individually; only the program opens them again. */
   readonly #shut = new Set<string>();
   #isOver = false;
   #isWarned = false;
@@ -52,7 +52,7 @@ export class ToolsetStates {
     this.#shut.delete(name);
   }
 
-  /** Says that these are open, but for those that the program closed. */
+  /** Reports toolsets as open, except those that the program closed. */
   noteOpen(toolsets: readonly Toolset[]): void {
     const { registry } = this.#options;
     for (const { name } of toolsets) {
@@ -64,7 +64,11 @@ export class ToolsetStates {
     }
   }
 
-  /** Says once that tools may be missing from a list, unless the program has opened or closed some: then it knows. @param names of what is to be opened */
+  /**
+   * Warns once that tools may be missing from a list, unless any toolset was opened, closed or has failed.
+   *
+   * @param names of the unopened toolsets and sources
+   */
   warnUnopened(names: readonly string[]): void {
     if (this.#isWarned || names.length === 0 || this.#opened.size + this.#failures.size + this.#shut.size > 0) return;
     this.#isWarned = true;
@@ -85,27 +89,27 @@ export class ToolsetStates {
     this.emit({ type: "toolset-close", toolset, ...(error === undefined ? {} : { error: error.toJSON() }) });
   }
 
-  /** One that was removed. */
+  /** Forgets a toolset that was removed. */
   noteGone(name: string): void {
     this.#failures.delete(name);
     this.#shut.delete(name);
     this.noteClosed(name);
   }
 
-  /** Those that are not among these toolsets any more are gone. */
+  /** Forgets all toolsets other than these. */
   keepOnly(toolsets: readonly Toolset[]): void {
     const names = new Set(toolsets.map(({ name }) => name));
     for (const name of [...this.#opened, ...this.#failures.keys(), ...this.#shut]) if (!names.has(name)) this.noteGone(name);
   }
 
-  /** Takes every tool of the registry away, for good. */
+  /** Makes every tool of the registry unavailable, permanently. */
   closeAll(): void {
     this.#isOver = true;
     const { registry } = this.#options;
     for (const name of registry.namespaces()) registry.setToolsetState(name, "closed");
   }
 
-  /** @param toolsets those that are enabled */
+  /** @param toolsets the enabled ones */
   report(toolsets: readonly Toolset[]): OpenReport {
     const names = toolsets.map(({ name }) => name);
     const failed = Array.from(this.#failures, ([toolset, error]) => ({ toolset, error }));

@@ -1,16 +1,19 @@
-/** The toolsets and sources whose tools a list may lack before anything is open. */
+/** The toolsets and sources whose tools may be missing from a list while nothing is open. */
 import type { Toolset } from "../../core/toolset.ts";
 
 export interface UnopenedTools {
   readonly toolsets: readonly Toolset[];
   /** The names of the sources. */
   readonly sources: readonly string[];
-  /** The toolsets that were asked for; undefined for all. */
+  /** The requested toolsets; undefined for all. */
   readonly namespaces: ReadonlySet<string> | undefined;
   readonly isKnown: (namespace: string) => boolean;
 }
 
-/** A toolset that declares tools is left out, as those are listed before its engine is open. A source may give a toolset that is not known yet. */
+/**
+ * Leaves out toolsets that declare tools, because those are listed before the engine is open. Sources are included because they may provide a toolset
+ * that is not known yet.
+ */
 export function unopenedNames({ toolsets, sources, namespaces, isKnown }: UnopenedTools): readonly string[] {
   const lacking = toolsets.filter((one) => isEnabled(one) && one.engine?.open !== undefined && (one.tools ?? []).length === 0);
   const names = lacking.map(({ name }) => name);

@@ -1,12 +1,12 @@
-/** Refreshes a runtime when its sources change: once for changes that come together, never two at a time. */
+/** Refreshes a runtime when its sources change: once for simultaneous changes, and never twice concurrently. */
 import { ToolError } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { ToolsetLifecycle } from "./toolset-lifecycle.ts";
 
-/** Editors write a file in several steps. */
+/** How long to wait for further changes, in milliseconds: editors write a file in several steps. */
 const QUIET_MS = 100;
 
-/** The returned function ends it. Idempotent. */
+/** Starts watching. The returned function stops it. Idempotent. */
 export function watchSources(lifecycle: ToolsetLifecycle, { clock, log }: Ports): () => void {
   let cancelTimer: (() => void) | undefined;
   let stopped = false;

@@ -94,7 +94,7 @@ class BossQueue implements SessionQueue {
       concurrency,
       clock,
       onError: (error) => onError(this.#explain(error)),
-      pollMs: () => (follower.isLive ? POLL_LIVE_MS : POLL_MS) * (0.75 + random.next() / 2), // random, so that processes that started together do not poll together
+      pollMs: () => (follower.isLive ? POLL_LIVE_MS : POLL_MS) * (0.75 + random.next() / 2), // with jitter
     });
     this.#taking.add(entries);
     return {

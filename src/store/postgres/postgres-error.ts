@@ -151,7 +151,7 @@ export function isLost(thrown: unknown): boolean {
 function refusal(thrown: unknown): Meaning | undefined {
   if (thrown instanceof ToolError || !(thrown instanceof Error)) return undefined;
   const code = codeOf(thrown);
-  if (code === "ENOENT") return "syscall" in thrown && thrown.syscall === "open" ? NO_FILE : undefined; // for a socket, ENOENT goes away when the server starts
+  if (code === "ENOENT") return "syscall" in thrown && thrown.syscall === "open" ? NO_FILE : undefined; // else it is a missing socket, and temporary
   if (code !== undefined && code !== "08P01") return undefined;
   return REFUSALS.find(([text]) => text.test(thrown.message))?.[1];
 }

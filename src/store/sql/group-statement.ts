@@ -146,7 +146,9 @@ function given<Row>(name: string, columns: readonly Column<Row>[]): RawBuilder<u
 }
 
 /**
- * The statement for some clauses. It returns the ids of the sessions that were written. @param kinds those for which `groupParameters` has parameters
+ * The statement for some clauses. It returns the ids of the sessions that were written.
+ *
+ * @param kinds those for which `groupParameters` has parameters
  */
 export function groupStatement(schema: string, kinds: readonly GroupKind[]): RawBuilder<{ readonly id: string }> {
   const clauses: Readonly<Record<GroupKind, RawBuilder<unknown>>> = { ...ofSessions(schema), ...ofJobs(schema) };

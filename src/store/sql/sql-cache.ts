@@ -71,8 +71,9 @@ export class SqlCache {
   }
 
   /**
-   * The versions of resources, all from one statement and so of the same moment. @throws ToolError `too_large` for resources with too many others
-   * around them
+   * The versions of resources, all from one statement and so of the same moment.
+   *
+   * @throws ToolError `too_large` for resources with too many others around them
    */
   async versions(tables: Kysely<Tables>, resources: readonly string[]): Promise<readonly number[]> {
     if (resources.length === 0) return [];

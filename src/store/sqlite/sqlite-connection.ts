@@ -165,8 +165,9 @@ function isAtRest(path: string): boolean {
 }
 
 /**
- * The URL to read the file without the index of the WAL, which SQLite would have to create in the folder. @see
- * https://sqlite.org/uri.html#uriimmutable
+ * The URL to read the file without the index of the WAL, which SQLite would have to create in the folder.
+ *
+ * @see https://sqlite.org/uri.html#uriimmutable
  */
 function asItStands(path: string): URL {
   const url = pathToFileURL(path);
