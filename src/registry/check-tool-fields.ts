@@ -75,10 +75,7 @@ function isPlainJson(value: unknown): boolean {
 
 const DECLARATION_LIMITS = { maxDepth: 32, maxNodes: 10_000, maxChars: 262_144 };
 
-/**
- * Fields besides the definition that affect what a model is shown and when it may call the tool. Also checked for tools registered without
- * `defineTool`.
- */
+/** Fields that affect what a model is shown, or when it may call the tool. Also checked for tools registered without `defineTool`. */
 export const MODEL_FIELDS = {
   requiresReading: flag,
   promptContribution: contribution,

@@ -39,10 +39,7 @@ export interface ToolOptions<
   /** @default an object with any keys */
   readonly inputSchema?: Input;
   readonly outputSchema?: Output;
-  /**
-   * If omitted, the tool writes everything of its toolset and may not be repeated. Functions in it are called with the JSON that was sent, after the
-   * schema was applied.
-   */
+  /** If omitted, the tool writes everything of its toolset and may not be repeated. Its functions get the JSON that was sent, validated. */
   readonly effects?: Effects<InferSent<Input>>;
   /** The tool's own rules, run after its schema on the JSON that was sent. Returns one message per problem. */
   readonly validate?: (input: InferSent<Input>) => readonly string[];

@@ -5,9 +5,7 @@ import type { Tool } from "../core/tool.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
 import { fitInput, type RepairOptions } from "../schema/repair/repair-input.ts";
 
-/**
- * The repairs allowed for a tool's inputs. If it declares no writes, unknown keys are dropped and guesses are allowed, unless `unknownKeys` is set.
- */
+/** The repairs of a tool's inputs. If it declares no writes, guesses are allowed, and unknown keys dropped unless `unknownKeys` is set. */
 export function repairsOf({ effects, unknownKeys }: Tool): RepairOptions {
   const allowGuesses = declaresNoWrites(effects);
   return { dropUnknownKeys: unknownKeys === undefined ? allowGuesses : unknownKeys === "drop", allowGuesses };

@@ -68,10 +68,7 @@ function placedSource(source: ToolSource, options: PlaceOptions): ToolSource {
   };
 }
 
-/**
- * @param brings true if the replaced engine would list tools, which are unknown here: a call by name then ends with the reason, as for a toolset that
- * failed to open
- */
+/** @param brings true if the replaced engine lists tools, unknown here: calls of them end with the reason, as if opening had failed */
 function elsewhere(toolset: string, place: string, options: PlaceOptions & { readonly brings: boolean }): Engine {
   const failure = (): Promise<ToolError> => notHere(toolset, place, options.store);
   return {

@@ -296,8 +296,9 @@ export class Registry implements Iterable<RegisteredTool> {
   }
 
   /**
-   * Enables or disables a toolset, or else a tool with all its overloads. If a toolset and a tool have the same name, the toolset is meant; use the
-   * qualified name for the tool.
+   * Enables or disables the toolset of this name, or else the tool with all its overloads. A qualified name always means a tool.
+   *
+   * @throws ToolError `not_found`
    */
   setEnabled(name: string, enabled: boolean): void {
     const entry = this.#names.entries.get(name);

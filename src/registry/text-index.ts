@@ -19,10 +19,7 @@ const MAX_PARAMETERS = 64;
 const MAX_PARAMETER_TEXT = 512;
 /** Maximum number of cached stems; the cache is then cleared. Most tools use the same words. */
 const MAX_STEMS = 20_000;
-/**
- * The usual constants of BM25: how fast repetitions of a word stop counting (1.2, scaled by the weight of a description), and how much long texts are
- * penalized.
- */
+/** The usual constants of BM25: how fast repetitions stop counting (1.2 for the weight of a description), and the penalty of long texts. */
 const SATURATION = 1.2 * WEIGHTS.description;
 const LENGTH_PENALTY = 0.75;
 

@@ -18,8 +18,7 @@ export interface SqliteStoreOptions {
   /** How long to wait for another process that is writing, in milliseconds. @default 5_000 */
   readonly busyTimeoutMs?: number;
   /**
-   * `full`: durable events survive a power failure; `normal`: they survive the end of the process, but a power failure may lose the latest. @default
-   * "full"
+   * `full`: durable events survive a power failure; `normal`: they survive the end of the process, but power failures may lose some. @default "full"
    */
   readonly synchronous?: "full" | "normal";
   /** Opens the store for reading only, even if the file is damaged. @default false */

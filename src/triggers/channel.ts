@@ -188,10 +188,7 @@ export class Channel {
     return subscription;
   }
 
-  /**
-   * Calls the listener with each message as it is sent. An error that it throws is logged and otherwise ignored. The returned function ends the
-   * observation.
-   */
+  /** Calls the listener with each message as it is sent, and logs what it throws. The returned function ends the observation. */
   observe(listener: (message: ChannelMessage) => void): () => void {
     checkArgument(typeof listener === "function", "observe()", "a function", listener);
     const own = (message: ChannelMessage): void => listener(message);

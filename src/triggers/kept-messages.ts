@@ -217,10 +217,7 @@ export class KeptMessages {
     return (this.#queues.get(this.#options.name)?.unsettled.size ?? 0) > 0;
   }
 
-  /**
-   * Settles the unsettled messages, in one run at a time and only while no message is being taken: one that is given back twice may be held by
-   * another reader by then.
-   */
+  /** Settles messages, one run at a time and never during a take: one that is given back twice may be another reader's by then. */
   async #settleRest(): Promise<void> {
     if (!this.#isUnsettled) return;
     const settleEach = async (): Promise<void> => {
@@ -234,10 +231,7 @@ export class KeptMessages {
     await (this.#held.settling ??= settleEach().finally(settled));
   }
 
-  /**
-   * Schedules another attempt, unless the failure is permanent: a closed store has released the messages of its process, and otherwise the next take
-   * rejects.
-   */
+  /** Schedules another attempt, unless the store is closed, which released its messages, or fails for good, so that the next take rejects. */
   #settleLater(thrown: unknown): void {
     if (this.#held.settlesSoon || !mayServeLater(ToolError.fromUnknown(thrown))) return;
     this.#held.settlesSoon = true;

@@ -138,9 +138,7 @@ function cronSchedule(key: keyof ScheduleRule, expression: string, zone: string)
 /** Number of neighbouring local times to look at: some may coincide or be too early, because the clocks were changed between them. */
 const NEAR_TIMES = 3;
 
-/**
- * Makes a schedule for an expression with one time of the day: it fires exactly once on each of its days, even on days on which the clocks change.
- */
+/** Makes a schedule for an expression with one time of the day. Fires exactly once on each of its days, even if the clocks change. */
 function timeOfDaySchedule(key: keyof ScheduleRule, expression: string, zone: string): Schedule {
   cronSchedule(key, expression, zone); // throws if the expression is invalid
   const shown = readCron(key, expression, "UTC");

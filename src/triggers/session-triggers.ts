@@ -216,10 +216,7 @@ export class SessionTriggers {
     else await this.#replace(checked, before);
   }
 
-  /**
-   * Replaces the settings of a trigger, which does not run meanwhile. If nothing but the prompt changed, it continues at its last tick and misses
-   * nothing.
-   */
+  /** Replaces the settings of a trigger, which stops meanwhile. If only the prompt changed, it continues at its last tick, missing none. */
   async #replace({ id, ...added }: NewTrigger, before: StoredTrigger): Promise<void> {
     await this.#end(id);
     const continues = before.kind === added.kind && hasSameSource(before.settings, added.settings);

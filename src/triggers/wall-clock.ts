@@ -29,9 +29,7 @@ export class WallClock {
     return Date.UTC(of("year"), of("month") - 1, of("day"), of("hour"), of("minute"), of("second"));
   }
 
-  /**
-   * Returns when the clock shows a local time: the first time if the clocks are set back, the moment of the change if they are set forward over it.
-   */
+  /** When the clock shows a local time: the first time if it is set back over it, the moment of the change if it is set forward over it. */
   timeOf(shown: number): number {
     const times = [this.#aheadAt(shown - DAY_MS), this.#aheadAt(shown + DAY_MS)].map((aheadMs) => shown - aheadMs);
     const [first = shown, last = shown] = times.toSorted((a, b) => a - b);

@@ -36,10 +36,7 @@ export function keyText(key: string): string {
   return /^[A-Za-z_$][\w$]*$/u.test(key) ? key : quoted(key);
 }
 
-/**
- * `/** … *\/` with a description on one line; empty if there is none. The description cannot close the comment early, and has no invisible
- * characters.
- */
+/** `/** … *\/` with a description on one line, or empty. The description cannot close the comment, and has no invisible characters. */
 export function commentText(description: unknown): string {
   if (typeof description !== "string") return "";
   const line = visibleText(description.slice(0, MAX_LOOKED_AT).trim().replaceAll(/\s+/gu, " ")).replaceAll("*/", "* /").toWellFormed();
@@ -95,10 +92,7 @@ class TypeWriter {
     return both([own, ...chosen]);
   }
 
-  /**
-   * Writes a union. Members that only add requirements are written if there are other members; a union of nothing else is `unknown`, because it would
-   * say nothing.
-   */
+  /** Writes a union. Members that only add requirements are left out if there are no others, because they alone would say nothing. */
   #union(union: readonly JsonValue[], depth: number): string {
     const texts = union.map((part) => this.#type(part, depth));
     if (texts.every((text) => VAGUE.has(text))) return "unknown";

@@ -11,10 +11,7 @@ const CLOSE_TIMEOUT_MS = 10_000;
 const NO_TOOLS: readonly Tool[] = Object.freeze([]);
 
 export class EngineLife {
-  /**
-   * The toolsets that share the engine: first one without tools of its own, if any, then in the given order. Changes at a refresh. The engine opens
-   * with the name of the first.
-   */
+  /** The toolsets that share the engine: one without own tools first, then as given. Changes at a refresh. `open` gets the first one's name. */
   toolsets: readonly [Toolset, ...Toolset[]];
   /** The tools that it listed when it was opened or last asked. */
   brought: readonly Tool[] = NO_TOOLS;

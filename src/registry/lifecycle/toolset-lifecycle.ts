@@ -179,10 +179,7 @@ export class ToolsetLifecycle {
     this.#states.noteOpen([toolset]);
   }
 
-  /**
-   * Forgets a removed toolset that was added later. An engine that is still opening only for it is abandoned; an open engine is closed with the
-   * others.
-   */
+  /** Forgets a removed late toolset. An engine that is still opening only for it is abandoned; an open one is closed with the others. */
   #letGo(name: string): void {
     const gone = this.#declared.find((toolset) => toolset.name === name);
     if (gone === undefined || !this.#late.delete(gone) || this.#closing !== undefined) return;
@@ -292,10 +289,7 @@ export class ToolsetLifecycle {
     return failures;
   }
 
-  /**
-   * Applies each toolset as a whole or not at all; a toolset that cannot be used stays as it was. Synchronous, so no caller sees an intermediate
-   * state.
-   */
+  /** Applies each toolset completely, or leaves it as it was. Synchronous, so no caller sees an intermediate state. */
   #apply(toolsets: readonly Toolset[], failures: readonly ToolsetFailure[]): RefreshReport {
     const { changed, failed } = this.#put(toolsets);
     const gone = this.#options.registry.replace([], this.#namesWithout(toolsets));

@@ -10,10 +10,7 @@ export interface UnopenedTools {
   readonly isKnown: (namespace: string) => boolean;
 }
 
-/**
- * Leaves out toolsets that declare tools, because those are listed before the engine is open. Sources are included because they may provide a toolset
- * that is not known yet.
- */
+/** Leaves out toolsets that declare tools, which are listed before they are open. Includes sources, which may provide unknown toolsets. */
 export function unopenedNames({ toolsets, sources, namespaces, isKnown }: UnopenedTools): readonly string[] {
   const lacking = toolsets.filter((one) => isEnabled(one) && one.engine?.open !== undefined && (one.tools ?? []).length === 0);
   const names = lacking.map(({ name }) => name);

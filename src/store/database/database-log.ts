@@ -176,10 +176,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
     this.#end();
   }
 
-  /**
-   * Resolves when no event of the log is buffered any more, whether it was written or lost. Rejects with the error that keeps an event from being
-   * written.
-   */
+  /** Resolves when no event of the log is buffered, whether written or lost. Rejects with the error that prevents a write. */
   async settle(): Promise<void> {
     try {
       await this.#parts.buffer.whenDurable(this);

@@ -19,9 +19,7 @@ export function openPostgresDatabase(settings: PostgresSettings, pool?: () => Pr
   });
 }
 
-/**
- * A separate connection for heartbeats, so that no other statement delays them. It is replaced before the lease ends if the server does not answer.
- */
+/** A connection for heartbeats alone, which no statement delays. It is replaced before the lease ends if the server does not answer. */
 function connectionOfBeats(settings: PostgresSettings): SqlConnection {
   const answerTimeoutMs = Math.min(settings.answerTimeoutMs, Math.ceil(settings.leaseMs / HEARTBEATS_IN_LEASE));
   const own = {

@@ -27,10 +27,7 @@ export function eventOrder(
   };
 }
 
-/**
- * Creates the functions as `security definer`: they run with the rights of the role that made the tables, so that a read-only role needs no rights on
- * the sequence.
- */
+/** Creates `security definer` functions, so that a read-only role needs no rights on the sequence. */
 async function createFunctions(transaction: Transaction<Tables>, schema: string): Promise<void> {
   const { rows } = await sql<{ name: string; number: number }>`
     select name, name::regclass::oid::bigint as number

@@ -325,9 +325,7 @@ function joined(before: Set<string> | undefined, names: readonly string[] | unde
   return before.size > MAX_NAMED ? undefined : before;
 }
 
-/**
- * Parses a notification. Any client of the database can send one: an invalid one means that anything may have changed, and can have no other effect.
- */
+/** Parses a notification. Any client of the database can send an invalid one, whose only effect is that anything may have changed. */
 function readChange(payload: string): StoreChange & { readonly from?: unknown } {
   try {
     const read = parseJson(payload) as { readonly [Field in "from" | keyof StoreChange]?: unknown }; // checked below

@@ -18,10 +18,7 @@ export function writeEvent(event: SessionEvent): EventRow {
   return { at: storedTime(event.at), type: event.type, callId: callIdOf(event), body: bodyOf(event) };
 }
 
-/**
- * Returns pieces if a long string is to be written as JSON in the database's thread, because that takes too long in a thread that serves others, or
- * if the output was written as JSON before.
- */
+/** Returns pieces if a long string is left to the database's thread to write as JSON, or the output was written as JSON before. */
 function bodyOf(event: SessionEvent): string | JsonPieces {
   const pieces = tryEncode(event, piecesOf);
   if (pieces !== undefined && mostChars(pieces) <= EVENT_LIMITS.maxChars) {
@@ -84,9 +81,7 @@ function nestsDeeper(text: string, maxDepth: number): boolean {
   return false;
 }
 
-/**
- * Reads the events of a stored page that begins at `from`, whose checksums were verified. A body that is not an event ends the page, as damage does.
- */
+/** Reads the events of a stored page from `from` on, whose checksums were verified. A body that is not an event ends it, as damage does. */
 export function readStoredPage({ bodies, next, damage }: StoredPage, from: number): EventPage {
   const events: SessionEvent[] = [];
   for (const body of bodies) {

@@ -23,10 +23,7 @@ export type JobChange = { readonly id: string } & (
 
 const NONE: readonly JobChange[] = Object.freeze([]);
 
-/**
- * Returns the changes of this session's jobs. Events of other sessions, which a log may contain as history, and events that a snapshot brought are
- * ignored.
- */
+/** Returns the changes of this session's jobs. Ignores events of other sessions, which a log may contain, and events from a snapshot. */
 export function jobChanges(sessionId: string, events: readonly SessionEvent[]): readonly JobChange[] {
   let changes: JobChange[] | undefined;
   const own = lastCopied(events[0]) === 0 ? events : events.slice(copiedIn(sessionId, events)); // appended with the first event

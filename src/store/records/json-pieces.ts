@@ -47,10 +47,7 @@ function jsonOf(piece: Exclude<JsonPiece, LongString>): string {
   return typeof piece === "string" ? piece : piece.json;
 }
 
-/**
- * Splits an `output-keep` event into pieces, so that long strings and an output that is already written as JSON are separate. Undefined for any other
- * event, which is written in one piece.
- */
+/** Splits an `output-keep` event, so that long strings and an output already written as JSON are separate. Undefined if it has neither. */
 export function piecesOf(event: SessionEvent): JsonPieces | undefined {
   if (event.type !== "output-keep") return undefined;
   const { output, content, ...rest } = event;

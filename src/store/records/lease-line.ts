@@ -11,18 +11,12 @@ export interface LineEntry extends LeaseRequest {
   readonly fence: number | undefined;
 }
 
-/**
- * Number of rows that the roots of all keys share, so that the rows do not grow with the keys. Two roots in the same row only wait for each other's
- * transactions.
- */
+/** Number of rows shared by the roots of all keys, to bound the table. Roots in one row wait only for each other's transactions. */
 const SLOTS = 1_024;
 /** Maximum number of blocking calls that are named. */
 const MAX_NAMED = 20;
 
-/**
- * The slots, which are rows, that order the requests for a request's keys: distinct and ascending. Transactions that lock them in this order cannot
- * deadlock.
- */
+/** The slots (rows) of a request's keys, distinct and ascending. Transactions that lock them in this order cannot deadlock. */
 export function slotsOf({ reads, writes, limit }: LeaseRequest): readonly number[] {
   const names = limit === undefined ? [...reads, ...writes].map(rootOf) : [`limit ${limit.name}`];
   return [...new Set([...new Set(names)].map(slotOf))].toSorted((one, other) => one - other);

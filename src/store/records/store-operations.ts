@@ -1,7 +1,4 @@
-/**
- * The jobs, feed, access, approvals, webhooks, artifacts, leases and channels of a database that may be in another thread. Each method call is one
- * message.
- */
+/** The parts of a store besides its logs and cache, in a database that may be in another thread. Each method call is one message. */
 import type { AccessStore } from "../../core/access-store.ts";
 import type { ApprovalStore } from "../../core/approval-store.ts";
 import type { ArtifactStore } from "../../core/artifact.ts";

@@ -32,10 +32,7 @@ export class ClockWatch {
     this.#toleranceMs = toleranceMs;
   }
 
-  /**
-   * Whether the clock was set since the first reading. Also true after a failover to a server with a different clock, and after this machine was
-   * suspended.
-   */
+  /** Whether the clock was set since the first reading, also by a failover to a server with another clock, or while this machine slept. */
   get wasSet(): boolean {
     return this.#wasSet;
   }

@@ -1,7 +1,4 @@
-/**
- * Claims that failed but may have been made, because the answer to the statement was lost. Until they are released, no process could open these
- * sessions while this one lives.
- */
+/** Claims that failed but may have been made, because the answer was lost. Until released, they keep all processes from the sessions. */
 import type { Kysely } from "kysely";
 import { isToolError } from "../../core/error.ts";
 import type { ClaimAnswer } from "../records/log-database.ts";

@@ -190,10 +190,7 @@ class Page {
     this.position++;
   }
 
-  /**
-   * Ends the page because the next event cannot be read. If the end of the log is unknown, the log ends here, and the reason is why the end is
-   * unknown.
-   */
+  /** Ends the page before an unreadable event. If the end of the log is unknown, it ends here, and the reason is why it is unknown. */
   fail(reason: string): void {
     const unknownEnd = reason === MISSING ? this.#found.damage : undefined;
     this.#damage ??= { position: this.position, reason: unknownEnd ?? reason };

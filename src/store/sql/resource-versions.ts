@@ -34,9 +34,7 @@ export function generationsOfWrite(resources: readonly string[]): ReadonlyMap<st
   return added;
 }
 
-/**
- * Every key that a resource is strictly inside of: `file:/a/b` is inside `file:`, `file:/` and `file:/a`. No resource with such a key needs to exist.
- */
+/** Every key that a resource is strictly inside of: `file:/a/b` is inside `file:`, `file:/` and `file:/a`. They need not exist. */
 export function outerResources(resource: string): readonly string[] {
   const outer: string[] = [];
   for (let slash = resource.indexOf("/"); slash >= 0; slash = resource.indexOf("/", slash + 1)) {

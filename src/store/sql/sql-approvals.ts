@@ -91,10 +91,7 @@ export class SqlApprovals implements ApprovalStore {
     return put;
   }
 
-  /**
-   * Inserts the question, or updates an earlier row in place, so that a concurrent answer finds it, whichever is first. Undefined if the row's status
-   * has changed, because it was answered.
-   */
+  /** Inserts the question, or updates its row in place, so that a concurrent answer finds it. Undefined if it was answered meanwhile. */
   #putRow(tables: Transaction<Tables>, row: QuestionRow, kept: ApprovalTable | undefined): Promise<ApprovalTable | undefined> {
     if (kept === undefined) return tables.insertInto("haft_approval").values(row).returningAll().executeTakeFirstOrThrow();
     const { id, status } = kept;

@@ -21,10 +21,7 @@ export interface SqlConnection {
   readonly databaseTime: RawBuilder<number>;
   /** The greatest sequence number ever given to an event; null if there is none. */
   readonly lastSequence: RawBuilder<number | null>;
-  /**
-   * The sequence number up to which no event will be added any more, for statements that begin later. Undefined if numbers are given in the order of
-   * commits.
-   */
+  /** The number up to which no event will be added, for statements that begin later. Undefined if numbers follow the order of commits. */
   readonly settledSequence?: RawBuilder<number>;
   /** 32 random characters. */
   readonly randomText: RawBuilder<string>;

@@ -1,7 +1,4 @@
-/**
- * The feed of a store in SQL tables, ordered by the sequence numbers of events, which are never reused. It is read up to the number after which an
- * open transaction may still add events.
- */
+/** The feed in SQL tables, ordered by the events' sequence numbers. Read up to where an open transaction may still add events. */
 import type { Kysely, Transaction } from "kysely";
 import { isToolError } from "../../core/error.ts";
 import type { FeedPage, ReadFeedOptions, StoreFeed } from "../../core/store-feed.ts";

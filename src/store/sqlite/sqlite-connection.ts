@@ -72,10 +72,7 @@ export function connectSqlite(settings: SqliteSettings): SqliteConnection {
   }
 }
 
-/**
- * Makes a store to be written safe for several processes and for power failures. Must be called only once the file is known to be a store of Haft,
- * because this is the first change to it.
- */
+/** Makes a store to be written safe for several processes and power failures. The first change to the file, so it must be known to be a store. */
 export function prepareForWriting({ database }: SqliteConnection, { path, busyTimeoutMs, synchronous }: SqliteSettings): void {
   database.exec(
     `PRAGMA synchronous = ${synchronous}; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}; PRAGMA cache_size = -${CACHE_KB}`,
@@ -98,10 +95,7 @@ async function setLastSequence(transaction: Transaction<Tables>, last: number): 
 }
 
 const RETRY_MS = 20;
-/**
- * 16 MB of 4 kB pages between two checkpoints: pages at the ends of logs change repeatedly, and are copied into the main file only once per
- * checkpoint.
- */
+/** 16 MB of 4 kB pages between checkpoints: pages at the ends of logs change often, and are copied into the main file only then. */
 const CHECKPOINT_PAGES = 4_000;
 /** A group of 512 sessions changes some 4 MB of pages; with SQLite's default of 2 MB they would be written and reread within a transaction. */
 const CACHE_KB = 16_000;

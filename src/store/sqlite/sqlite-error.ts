@@ -61,10 +61,7 @@ export function explainSqlite(thrown: unknown, doing: string): ToolError {
   });
 }
 
-/**
- * Whether the file has invalid contents: broken pages, tables other than Haft's (its statements never change, so one that cannot be prepared means
- * that), or integers that no store writes.
- */
+/** Whether the file is damaged: broken pages, tables that do not match Haft's fixed statements, or integers that no store writes. */
 export function isSqliteDamage(thrown: unknown): boolean {
   if (thrown instanceof ToolError) return thrown.code === "corrupt_record";
   const code = primaryCode(thrown);

@@ -22,10 +22,7 @@ interface Waiter {
   reject(error: ToolError): void;
 }
 
-/**
- * Returns the file that the thread is started from: TypeScript in the source, JavaScript in the package. Undefined in a bundle, which has no such
- * file and may not know its own location.
- */
+/** The file of the thread: TypeScript in the source, JavaScript in the package. Undefined in a bundle, which may not know its location. */
 export function findWorkerFile(here: unknown = import.meta.url): URL | undefined {
   if (typeof here !== "string" || !here.startsWith("file:")) return undefined;
   const file = new URL(here.endsWith(".ts") ? "./sqlite-worker.ts" : "../store/sqlite/sqlite-worker.js", here);

@@ -29,10 +29,7 @@ export const COPIED_TABLES: readonly Pick<TableParts, "name" | "key">[] = [
   { name: "haft_channel", key: ["name"] },
   { name: "haft_channel_message", key: ["channel", "number"] },
 ];
-/**
- * Tables that are not copied. The cache begins empty: its keys differ between databases, and its results can be read again. No process has the copy
- * open.
- */
+/** Tables that are not copied. The cache begins empty, because its keys differ between databases; no process has the copy open. */
 export const LEFT_TABLES: readonly string[] = [
   "haft_migration",
   "haft_owner",
@@ -146,10 +143,7 @@ function unfit(
   });
 }
 
-/**
- * Conversions of rows that differ in the copy: no process has a session open, sessions that a process had open count as left open, and media types
- * are normalized as for new artifacts.
- */
+/** Rows that differ in the copy: open sessions count as left open, and media types are normalized as for new artifacts. */
 const COPIED_AS = new Map<string, (row: Row) => Row>([
   ["haft_session", (row) => ({ ...row, owner: ownerAfter({ leavesOpen: row["owner"] !== null }) })],
   ["haft_artifact", (row) => ({ ...row, media_type: keptMediaType(String(row["media_type"])) })],

@@ -17,10 +17,7 @@ interface Batch {
   readonly last: string;
 }
 
-/**
- * Deletes old sessions, branches before their parents: passes over all sessions are repeated while one deletes any. Returns the number of deleted
- * sessions.
- */
+/** Deletes old sessions, branches before their parents, in passes over all until one deletes none. Returns the number of deleted ones. */
 export async function pruneSessions(connection: SqlConnection, options: PruneOptions): Promise<number> {
   const owner = new Owner(connection);
   let removed = 0;
@@ -76,10 +73,7 @@ async function removeSome(tables: Transaction<Tables>, { owner, last, before }: 
   return { found: rows.length, removed: ids.length, last: end.id };
 }
 
-/**
- * Takes the sessions, so that no owner can write them any more. Returns those that were neither claimed nor written since they were found; each claim
- * has an epoch of its own.
- */
+/** Takes the sessions from all owners. Leaves out those claimed (which changes the epoch) or written since they were found. */
 async function fence(
   tables: Transaction<Tables>,
   found: readonly { readonly id: string; readonly epoch: number }[],
