@@ -39,7 +39,7 @@ export interface ToolOptions<
   /** @default an object with any keys */
   readonly inputSchema?: Input;
   readonly outputSchema?: Output;
-  /** If omitted, the tool writes everything of its toolset and may not be repeated. Its functions get the JSON that was sent, validated. */
+  /** If omitted, the tool writes everything of its toolset and may not be repeated. Functions in it get the JSON that was sent, once validated. */
   readonly effects?: Effects<InferSent<Input>>;
   /** The tool's own rules, run after its schema on the JSON that was sent. Returns one message per problem. */
   readonly validate?: (input: InferSent<Input>) => readonly string[];
@@ -49,7 +49,7 @@ export interface ToolOptions<
   readonly execute?: (input: InferInput<Input>, context: ToolContext) => Result;
 }
 
-/** What a handler may return: values that the output schema accepts, or anything without one. Use a `ToolOutput` for content parts and metadata. */
+/** The values that a handler may return: those that the output schema accepts, or any without one. A `ToolOutput` adds content and metadata. */
 export type HandlerResult<Output> = Answer<Output> | ToolOutput | Promise<Answer<Output> | ToolOutput>;
 
 /** JSON Schema literals already have readonly types. */

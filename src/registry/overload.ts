@@ -22,11 +22,7 @@ export function chooseOverload(candidates: readonly RegisteredTool[], input: Jso
   return mostKeys(fitting.length > 0 ? fitting : usable, input) ?? first;
 }
 
-/**
- * The fingerprint with which a tool is offered to a provider; undefined unless at least two tools of its name are on offer.
- *
- * @param family all tools of its name
- */
+/** The fingerprint to offer a tool with; undefined unless several tools of its name are on offer. @param family all tools of its name */
 export function offeredFingerprint(registered: RegisteredTool, family: readonly RegisteredTool[]): string | undefined {
   if (registered.tool.providerExecuted === true || family.length < 2 || family.filter(isOnOffer).length < 2) return undefined;
   return fingerprintOf(registered);

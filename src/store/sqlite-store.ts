@@ -17,9 +17,7 @@ export interface SqliteStoreOptions {
   readonly path: string;
   /** How long to wait for another process that is writing, in milliseconds. @default 5_000 */
   readonly busyTimeoutMs?: number;
-  /**
-   * `full`: durable events survive a power failure; `normal`: they survive the end of the process, but power failures may lose some. @default "full"
-   */
+  /** `full`: durable events survive power failures; `normal`: they survive the end of the process, not always a power failure. @default "full" */
   readonly synchronous?: "full" | "normal";
   /** Opens the store for reading only, even if the file is damaged. @default false */
   readonly readOnly?: boolean;

@@ -107,20 +107,12 @@ export class Channel {
     this.#kept = kept;
   }
 
-  /**
-   * The latest messages, at most 200, oldest first. If the channel is kept in a store, the messages of all processes.
-   *
-   * @throws ToolError `store_failed`, as a rejection
-   */
+  /** The latest messages, at most 200, oldest first; of all processes if kept in a store. @throws ToolError `store_failed`, as a rejection */
   async latest(): Promise<readonly ChannelMessage[]> {
     return this.#kept === undefined ? this.history : this.#kept.latest();
   }
 
-  /**
-   * As `waiting`, but for a queue that is kept in a store, the number of messages that wait in the store.
-   *
-   * @throws ToolError `store_failed`, as a rejection
-   */
+  /** As `waiting`, but for a queue that is kept in a store, the number in the store. @throws ToolError `store_failed`, as a rejection */
   async countWaiting(): Promise<number> {
     return this.#kept === undefined || this.kind === "broadcast" ? this.waiting : this.#kept.waiting();
   }
@@ -206,13 +198,7 @@ export class Channel {
     };
   }
 
-  /**
-   * The number of the latest message of a broadcast that is kept in a store; undefined for other channels.
-   *
-   * @throws ToolError `store_failed`, as a rejection
-   *
-   * @internal
-   */
+  /** Number of the latest message of a broadcast kept in a store, else undefined. @throws ToolError `store_failed`, as a rejection @internal */
   async lastNumber(): Promise<number | undefined> {
     return this.kind === "broadcast" ? this.#kept?.last() : undefined;
   }

@@ -64,11 +64,7 @@ export class KeptMessages {
     return this.#senders.length === 0 && this.#send(message);
   }
 
-  /**
-   * Sends after the senders that wait already.
-   *
-   * @throws ToolError `cancelled` if the signal aborts before there is room; `store_failed`. As a rejection
-   */
+  /** Sends after the senders that wait already. @throws ToolError `cancelled` if the signal aborts before; `store_failed`. As a rejection */
   async sendInTurn(message: ChannelMessage, signal: AbortSignal | undefined): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const onAbort = (): void => resolve();

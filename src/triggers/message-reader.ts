@@ -8,7 +8,7 @@ export interface ReadMessage {
   readonly tick: number | undefined;
   /** Confirms that the message was received: no reader gets it again. */
   readonly done: () => Promise<void>;
-  /** Returns the message unreceived: it is the next one again. */
+  /** Gives the message back unreceived: it becomes the next one again. */
   readonly giveBack: () => Promise<void>;
 }
 
@@ -28,7 +28,6 @@ export interface ReaderOptions {
   readonly after?: number;
 }
 
-/** Whether a reader gets a message. */
 export function isFor({ reader, from }: ReaderOptions, { sender, senderId }: Pick<ChannelMessage, "sender" | "senderId">): boolean {
   return senderId !== reader && (from === undefined || sender === from || senderId === from);
 }

@@ -72,11 +72,7 @@ export interface TriggerContext<Settings extends object = JsonObject> extends Tr
   readonly fire: (message: string, options?: FireOptions) => Promise<boolean>;
   /** Wakes the agent for messages that are still in its inbox, because a run was cancelled or failed. At most once a minute. */
   readonly wake: () => void;
-  /**
-   * Resolves to true after so many milliseconds, or to false as soon as the trigger is stopped.
-   *
-   * @param options.background true if the wait must not keep the process alive
-   */
+  /** Resolves to true after the time, to false once the trigger is stopped. @param options.background true: the process is not kept alive */
   readonly sleep: (ms: number, options?: { readonly background?: boolean }) => Promise<boolean>;
   /** Logs a failure, stops what `start` began, and starts the trigger again after a second. */
   readonly fail: (error: unknown) => void;

@@ -1,4 +1,4 @@
-/** What opening and closing toolsets needs of the runtime. */
+/** The dependencies of opening and closing toolsets. */
 import type { Engine } from "../../core/engine.ts";
 import type { ToolsetEvent } from "../../core/event.ts";
 import type { Ports } from "../../core/ports.ts";

@@ -1,4 +1,4 @@
-/** Opens, refreshes and closes toolsets, all in parallel; the failure of one does not affect the others. */
+/** Opens, refreshes and closes toolsets in parallel, each within its own time limit; the failure of one does not affect the others. */
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { Engine } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";

@@ -64,11 +64,7 @@ export class ToolsetStates {
     }
   }
 
-  /**
-   * Warns once that tools may be missing from a list, unless any toolset was opened, closed or has failed.
-   *
-   * @param names of the unopened toolsets and sources
-   */
+  /** Warns once that a list may lack tools, unless any toolset was opened, closed or has failed. @param names unopened toolsets and sources */
   warnUnopened(names: readonly string[]): void {
     if (this.#isWarned || names.length === 0 || this.#opened.size + this.#failures.size + this.#shut.size > 0) return;
     this.#isWarned = true;

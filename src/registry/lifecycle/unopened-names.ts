@@ -3,7 +3,6 @@ import type { Toolset } from "../../core/toolset.ts";
 
 export interface UnopenedTools {
   readonly toolsets: readonly Toolset[];
-  /** The names of the sources. */
   readonly sources: readonly string[];
   /** The requested toolsets; undefined for all. */
   readonly namespaces: ReadonlySet<string> | undefined;

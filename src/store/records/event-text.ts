@@ -81,7 +81,7 @@ function nestsDeeper(text: string, maxDepth: number): boolean {
   return false;
 }
 
-/** Reads the events of a stored page from `from` on, whose checksums were verified. A body that is not an event ends it, as damage does. */
+/** Reads the events of a stored page that begins at `from`, with checksums verified. A body that is not an event ends the page like damage. */
 export function readStoredPage({ bodies, next, damage }: StoredPage, from: number): EventPage {
   const events: SessionEvent[] = [];
   for (const body of bodies) {

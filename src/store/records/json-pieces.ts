@@ -22,7 +22,6 @@ const LONG_CHARS = 256 * 1024;
 /** Maximum number of characters that one character of a string takes in JSON: `\u0000`. */
 const MOST_CHARS_EACH = 6;
 
-/** Returns the whole text. */
 export function joinPieces(pieces: string | JsonPieces): string {
   if (typeof pieces === "string") return pieces;
   return pieces.map((piece) => (isLongString(piece) ? JSON.stringify(piece.text) : jsonOf(piece))).join("");

@@ -56,7 +56,6 @@ export function movedRecord(row: SessionTable, { position, at, checksum }: Pick<
   return { ...moved, checksum: sessionChecksum(moved) };
 }
 
-/** The checksum of a cached result. */
 export function cacheChecksum({
   key,
   body,

@@ -145,11 +145,7 @@ function given<Row>(name: string, columns: readonly Column<Row>[]): RawBuilder<u
   return sql`unnest(${sql.join(arrays)}) with ordinality as ${sql.ref(name)}(${sql.join(names)})`;
 }
 
-/**
- * The statement for some clauses. It returns the ids of the sessions that were written.
- *
- * @param kinds those for which `groupParameters` has parameters
- */
+/** The statement for some clauses, which returns the ids of the written sessions. @param kinds as `groupParameters` returns them */
 export function groupStatement(schema: string, kinds: readonly GroupKind[]): RawBuilder<{ readonly id: string }> {
   const clauses: Readonly<Record<GroupKind, RawBuilder<unknown>>> = { ...ofSessions(schema), ...ofJobs(schema) };
   const isOfSessions = (kind: GroupKind): boolean => kind === "moved" || kind === "made";

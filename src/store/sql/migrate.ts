@@ -139,11 +139,7 @@ async function formatVersion(connection: SqlConnection, tables: Kysely<Tables>):
   );
 }
 
-/**
- * Rejects tables that were made by other steps, such as those of an unreleased version: some steps would run twice, others not at all.
- *
- * @throws ToolError `corrupt_record`
- */
+/** Rejects tables made by other steps, as of an unreleased version: some would run twice, others never. @throws ToolError `corrupt_record` */
 async function requireSameSteps({ place }: SqlConnection, tables: Kysely<Tables>): Promise<void> {
   const steps = await tables.selectFrom("haft_migration").select(["version", "name"]).orderBy("version").execute();
   const other = steps.find(({ version, name }) => MIGRATIONS[version - 1]?.name !== name);

@@ -134,7 +134,6 @@ export class SessionClaims {
   }
 }
 
-/** The answer to a claim. */
 export function claimedAs(row: SessionTable, seen: ClaimSight): ClaimAnswer {
   return { claimed: true, length: row.length, options: optionsOf(row), epoch: row.epoch, ...seen };
 }

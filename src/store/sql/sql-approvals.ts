@@ -155,7 +155,7 @@ export class SqlApprovals implements ApprovalStore {
     return (await this.#withdraw(await this.#abandoned(open), at)) + (await this.#withdrawOfOthers(open, { session, at }));
   }
 
-  /** Withdraws the questions of a session that this owner has claimed which an earlier, living owner asked. */
+  /** Withdraws questions that an earlier owner, which still lives, asked in a session that this owner has claimed. */
   async #withdrawOfOthers(open: readonly AskedBy[], { session, at }: QuestionsOfOthers): Promise<number> {
     const owner = this.#owner.id ?? "";
     const others = open.filter((row) => row.owner !== owner);

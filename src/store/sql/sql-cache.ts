@@ -70,11 +70,7 @@ export class SqlCache {
     return JSON.stringify(versions) === entry.versions ? originalText(entry.body) : undefined;
   }
 
-  /**
-   * The versions of resources, all from one statement and so of the same moment.
-   *
-   * @throws ToolError `too_large` for resources with too many others around them
-   */
+  /** The versions of resources, all at one moment. @throws ToolError `too_large` for resources with too many others around them */
   async versions(tables: Kysely<Tables>, resources: readonly string[]): Promise<readonly number[]> {
     if (resources.length === 0) return [];
     const around = new Map([...resourcesAround(resources)].map((resource) => [this.#key(resource), resource]));

@@ -37,11 +37,7 @@ export class SqlFeed implements StoreFeed {
     return page;
   }
 
-  /**
-   * Reads from one snapshot.
-   *
-   * @param read called with the last number up to which no event will be added; undefined if that holds for all visible events
-   */
+  /** Reads from one snapshot. @param read called with the number up to which no event will be added; undefined if that is true of all */
   async #look<Result>(read: (tables: Transaction<Tables>, settled: number | undefined) => Promise<Result>): Promise<Result> {
     const { tables, settledSequence } = this.#connection;
     try {

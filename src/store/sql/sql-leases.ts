@@ -21,7 +21,7 @@ interface Taking {
   readonly fence: number;
 }
 
-/** Maximum number of rows that one statement of every database can insert. */
+/** Maximum number of rows inserted by one statement, within the limits of every database. */
 const ROWS_AT_ONCE = 1_000;
 /** A slot that no key has. Requests that may form a cycle lock it, one at a time. */
 const CIRCLES = -1;
@@ -160,7 +160,6 @@ export class SqlLeases implements LeaseStore {
   }
 }
 
-/** Releases every lease of an owner. */
 export async function removeLeases(tables: Kysely<Tables>, owner: string): Promise<void> {
   await tables.deleteFrom("haft_lease").where("owner", "=", owner).execute();
 }

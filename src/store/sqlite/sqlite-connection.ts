@@ -158,11 +158,7 @@ function isAtRest(path: string): boolean {
   return existsSync(path) && !existsSync(`${path}-wal`) && !existsSync(`${path}-journal`);
 }
 
-/**
- * The URL to read the file without the index of the WAL, which SQLite would have to create in the folder.
- *
- * @see https://sqlite.org/uri.html#uriimmutable
- */
+/** The URL to read the file without the WAL index, which SQLite would create in the folder. @see https://sqlite.org/uri.html#uriimmutable */
 function asItStands(path: string): URL {
   const url = pathToFileURL(path);
   url.searchParams.set("immutable", "1");

@@ -112,7 +112,7 @@ export class WorkerDatabase implements LogDatabase {
     else waiter?.reject(new ToolError(answer.error.code, answer.error.message, answer.error));
   }
 
-  /** Handles the end of the thread. If `stop` has not been called, the end is a failure. */
+  /** Handles the end of the thread, which is a failure unless `#stop` was called. */
   #end(worker: Worker, why: string, cause?: Error): void {
     if (this.#worker !== worker) return;
     this.#worker = undefined;

@@ -9,8 +9,8 @@ import { connectStore, type ConnectStoreOptions, type StorePlace } from "../conn
 import type { SqlConnection } from "../sql/sql-connection.ts";
 
 /**
- * Runs work on a copy. A file is written under a temporary name, and renamed when the work is done; in a database, the work's own transaction
- * decides.
+ * Runs work on the target. A file is written under a temporary name, and gets its own when the work is done; in a database, the work's own
+ * transaction decides.
  *
  * @throws ToolError `conflict` if the file exists
  */

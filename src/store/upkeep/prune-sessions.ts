@@ -17,7 +17,7 @@ interface Batch {
   readonly last: string;
 }
 
-/** Deletes old sessions, branches before their parents, in passes over all until one deletes none. Returns the number of deleted ones. */
+/** Deletes old sessions, branches before their parents, in rounds until one deletes none. Returns the number of deleted sessions. */
 export async function pruneSessions(connection: SqlConnection, options: PruneOptions): Promise<number> {
   const owner = new Owner(connection);
   let removed = 0;
@@ -73,7 +73,7 @@ async function removeSome(tables: Transaction<Tables>, { owner, last, before }: 
   return { found: rows.length, removed: ids.length, last: end.id };
 }
 
-/** Takes the sessions from all owners. Leaves out those claimed (which changes the epoch) or written since they were found. */
+/** Makes sessions unwritable for every owner. Returns those neither claimed, which would change the epoch, nor written since they were found. */
 async function fence(
   tables: Transaction<Tables>,
   found: readonly { readonly id: string; readonly epoch: number }[],
