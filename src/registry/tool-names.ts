@@ -121,7 +121,7 @@ export class ToolNames {
     return isMarked(name) ? (this.#marked ??= this.#listMarked()).get(name) : undefined;
   }
 
-  /** Finds `io::read` as `io:read`, as other frameworks write it, if only one tool can be meant. */
+  /** Finds `io::read` by the name `io:read`, as other frameworks write it, if only one tool can be meant. */
   #findWithOneColon(name: string): ToolFamily | undefined {
     let found: ToolFamily | undefined;
     for (let at = name.indexOf(":"); at >= 0; at = name.indexOf(":", at + 1)) {

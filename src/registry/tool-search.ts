@@ -15,7 +15,7 @@ export interface SearchQuery {
   readonly matchAllTags?: boolean;
   /** A tool without a category counts as `SAFE_CHAIN`. */
   readonly category?: ToolCategory;
-  /** Words to look for in the name, title, tags and description. One match is enough; more and rarer words rank higher. */
+  /** Words to look for in names, titles, tags, descriptions and parameters. One match is enough; more and rarer words rank higher. */
   readonly text?: string;
   /** Whether to include tools that the permission rules deny, for people who review a configuration. @default false */
   readonly denied?: boolean;
