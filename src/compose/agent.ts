@@ -65,7 +65,7 @@ export interface Agent {
    * Puts a message into the inbox: the model receives it with its next request, or in the next run, in the order of arrival. Resolves when the
    * message is durable: from then on it is received exactly once, even after a crash.
    *
-   * @throws ToolError `invalid_argument`, `store_failed`. By rejecting
+   * @throws ToolError `invalid_argument`, `store_failed`, as a rejection
    */
   send(message: string | SessionMessage, options?: SendOptions): Promise<void>;
   /** Begins a run without a new message. If a run is active, another one follows it. */
@@ -85,7 +85,7 @@ export interface Agent {
   whenIdle(): Promise<void>;
   /** The calls that wait for approval, to be decided with `decide`. */
   pending(): readonly PendingCall[];
-  /** Decides calls that wait for approval, and continues; like `Loop.resume`. @throws ToolError `resource_busy` during a run. By rejecting */
+  /** Decides calls that wait for approval, and continues; like `Loop.resume`. @throws ToolError `resource_busy` during a run, as a rejection */
   decide(decisions: ResumeDecisions): Promise<void>;
 }
 

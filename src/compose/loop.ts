@@ -52,7 +52,7 @@ export interface Loop {
    * Failures of the model and of calls are part of the result. A loop that may not run returns why as its reason: an emergency stop, a run that is
    * still active, or `enabled` that returned false, checked in this order.
    *
-   * @throws ToolError `invalid_argument` for a closed session, `store_failed`; or the error that a function of the options throws. By rejecting
+   * @throws ToolError `invalid_argument` for a closed session, `store_failed`; or the error that a function of the options throws, as a rejection
    */
   run<const Output extends SchemaSource = never>(
     input?: string | SessionMessage,
@@ -68,7 +68,7 @@ export interface Loop {
    * the model is asked once no call waits any more. A call whose final input has changed since is not allowed by this. If no call waits and nothing
    * is decided, the model is not asked: the reason is `nothing-pending`, and `run()` continues.
    *
-   * @throws ToolError `invalid_argument` for a digest that no waiting call has. By rejecting
+   * @throws ToolError `invalid_argument` for a digest that no waiting call has, as a rejection
    */
   resume<const Output extends SchemaSource = never>(
     decisions: ResumeDecisions,

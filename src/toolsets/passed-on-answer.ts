@@ -6,7 +6,7 @@ import { ToolOutput } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
 import type { ToolResult } from "../core/result.ts";
 
-/** Makes a call for a tool that calls others by name, and returns its answer. @throws ToolError the error that the call ended with. By rejecting */
+/** Makes a call for a tool that calls others by name, and returns its answer. @throws ToolError the error that the call ended with, as a rejection */
 export async function passOn({ execute }: ToolContext, call: ToolCall, madeBy: string): Promise<ToolOutput> {
   const result = await execute(call, { background: false }).catch((thrown: unknown) => {
     throw keptFromStarting(thrown);

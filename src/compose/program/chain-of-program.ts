@@ -52,7 +52,7 @@ interface Run {
  * comes from.
  *
  * @throws ToolError `not_found` if the session has no such call in memory; `invalid_argument` for a program that failed or cannot be a chain: it
- * branches on an answer, computes an argument, or combines parts of several answers in one argument. By rejecting
+ * branches on an answer, computes an argument, or combines parts of several answers in one argument, as a rejection
  */
 export async function chainOfProgram(session: RuntimeSession, callId: string): Promise<KeptProgram> {
   checkSession(session, "chainOfProgram()");

@@ -34,7 +34,7 @@ export interface ProgramOutcome {
 /**
  * Resolves when the program and all its calls have ended.
  *
- * @throws the error that `execute` rejects with, or the reason of the signal; `unavailable` if no program can be run. By rejecting
+ * @throws the error that `execute` rejects with, or the reason of the signal; `unavailable` if no program can be run, as a rejection
  */
 export async function runProgram(options: ProgramOptions): Promise<ProgramOutcome> {
   const { execute: _execute, signal, clock, ...start } = options;

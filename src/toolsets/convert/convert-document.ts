@@ -30,7 +30,7 @@ const MEMORY = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 32 } as 
  * Converts a document. The thread is terminated at the end, and as soon as the signal aborts, for example at the call's timeout.
  *
  * @throws ToolError `execution_failed` for a document that cannot be read in 512 MB; `unavailable` if the package cannot be loaded; the reason of the
- * signal. By rejecting
+ * signal, as a rejection
  */
 export async function convertDocument(job: ConvertJob, signal: AbortSignal): Promise<ConvertedText> {
   signal.throwIfAborted();

@@ -172,7 +172,7 @@ function openAsItIs(path: string): { readonly fd: number; readonly isFolder: boo
   return undefined;
 }
 
-/** Returns the target of a link, if it is below the root. @throws ToolError `permission_denied` if it leads into a closed folder. By rejecting */
+/** Returns the target of a link, if it is below the root. @throws ToolError `permission_denied` if it leads into a closed folder, as a rejection */
 async function targetBelow(root: string, segments: readonly string[]): Promise<string | undefined> {
   const link = join(root, ...segments);
   try {

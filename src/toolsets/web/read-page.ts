@@ -19,7 +19,7 @@ export interface ReadPageOptions {
   readonly maxChars?: number;
 }
 
-/** @throws ToolError `execution_failed` for a type without text, `too_large`, and the errors of `convertDocument`. By rejecting */
+/** @throws ToolError `execution_failed` for a type without text, `too_large`, and the errors of `convertDocument`, as a rejection */
 export async function readPage(response: HttpResponse, { from, maxChars = MAX_CHARS, signal }: ReadPageOptions): Promise<ToolOutput> {
   const mediaType = parseMediaType(response.headers.get("content-type")?.[0]);
   const { type } = mediaType;
