@@ -4,6 +4,7 @@ import type { Engine } from "./engine.ts";
 import type { FaultPlan } from "./fault.ts";
 import type { CallSettings, PromptContribution, Tool } from "./tool.ts";
 
+/** The settings of a toolset without its name, tools and engine. */
 export type ToolsetSettings = Omit<Toolset, "name" | "tools" | "engine">;
 
 /** Tools in one namespace, and the engine that answers their calls. */
