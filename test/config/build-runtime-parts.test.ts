@@ -156,7 +156,7 @@ test("a files toolset has its folder beside the file", async () => {
 
 test("F4.15 F4.33 a server is run by its command, in the folder of the file, with its variables", async () => {
   const folder = configFolder({
-    "haft.toml": `[toolsets.strange]\ntype = "mcp"\ncommand = '${process.execPath}'\nargs = ['${fileURLToPath(new URL("../fixtures/strange-server.mjs", import.meta.url))}']\ntrustAnnotations = true\nopenTimeoutMs = 30\n[toolsets.strange.env]\nDOOR_KEY = "env:SECRET"\n`,
+    "haft.toml": `[toolsets.strange]\ntype = "mcp"\ncommand = '${process.execPath}'\nargs = ['${fileURLToPath(new URL("../fixtures/strange-server.mjs", import.meta.url))}']\ntrustAnnotations = true\nopenTimeoutMs = 30\n[toolsets.strange.env]\nDOOR_PLACE = "env:SECRET"\n`,
   });
 
   const [toolset] = await build(folder);
@@ -167,5 +167,5 @@ test("F4.15 F4.33 a server is run by its command, in the folder of the file, wit
   expect(toolset).toEqual({ name: "strange", engine: expect.anything(), openTimeoutMs: 30 });
   expect(tools?.map((found) => found.name)).toContain("environment");
   expect(answer).toBeInstanceOf(ToolOutput);
-  expect(answer).toMatchObject({ output: { DOOR_KEY: "swordfish" } });
+  expect(answer).toMatchObject({ output: { DOOR_PLACE: "swordfish" } });
 });

@@ -175,15 +175,15 @@ describe("framing", () => {
 describe("environment", () => {
   test("D14 F4.15 a server sees the few inherited variables and its own, and no more", async () => {
     process.env["HAFT_TEST_SECRET"] = "not for strangers";
-    const { engine } = await openStrange("good", { env: { DOOR_KEY: "swordfish" } });
+    const { engine } = await openStrange("good", { env: { DOOR_PLACE: "north wall" } });
 
     const answer = await engine.call(request("environment"), toolContext());
     delete process.env["HAFT_TEST_SECRET"];
 
     const seen = answer instanceof ToolOutput && isJsonObject(answer.output) ? answer.output : {};
-    expect(seen["DOOR_KEY"]).toBe("swordfish");
+    expect(seen["DOOR_PLACE"]).toBe("north wall");
     expect(
-      Object.keys(seen).filter((name) => !["PATH", "HOME", "USER", "LANG", "TMPDIR", "DOOR_KEY", "HAFT_SERVER"].includes(name)),
+      Object.keys(seen).filter((name) => !["PATH", "HOME", "USER", "LANG", "TMPDIR", "DOOR_PLACE", "HAFT_SERVER"].includes(name)),
     ).toEqual([]);
   });
 

@@ -225,7 +225,7 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
 const LISTENERS = new WeakMap<EventTarget, Set<() => void>>();
 
 function notifyAll(event: Event): void {
-  const signal = event.target; // Node.js sets currentTarget only for the first listener
+  const signal = event.target; // Node.js sets the other target field only for the first listener
   if (signal === null) return;
   const listeners = LISTENERS.get(signal);
   LISTENERS.delete(signal);
