@@ -49,8 +49,8 @@ side by side: [[0,1],[2,3]]
 {"guests":[{"id":7,"name":"Ada"}]}
 {"guests":[]}
 guest 7 is invited: $5 at the door
-Error (invalid_input): The reference "$paris.guests[0].id" leads nowhere: [0] is not in an array of 0 items.
-call 0, future_reference: Call 0 refers by "$2.guests[0].id" to call 1, which comes later.
+Error (invalid_input): The reference "$paris.guests[0].id" cannot be resolved: [0] is not in an array of 0 items.
+call 0, future_reference: Call 0 uses "$2.guests[0].id" to refer to call 1, which comes later.
 call 1, indirect_reference: Call 1 has the reference "$1" inside a longer text, where it is not replaced.
 call 2, unknown_tool: No tool "invit". Did you mean "invite"?
 call 3, unknown_argument: invite: $.gest: the tool has no such argument

@@ -42,7 +42,7 @@ await runtime.close();
 
 /* Prints:
 {"to":"Oslo","people":2,"found":{"trains":[{"id":7,"price":49}]},"ticket":"train 7, 2 seats"}
-Step 1 (book) failed: the argument "train" comes from "found.trains[0].id", which leads nowhere: [0] is not in an array of 0 items.
+Step 1 (book) failed: the argument "train" comes from "found.trains[0].id", which does not exist: [0] is not in an array of 0 items.
 Step 1 of the chain: No tool "bok". Did you mean "book"?
 train 7, 1 seats
 */

@@ -25,7 +25,7 @@ console.log(`${reason}: ${text} ${results.length} calls`);
 await runtime.close();
 
 /* Prints:
-told: The budget of this task is running out (2 of 3 tool calls). Come to an end soon: make only the calls that the answer needs.
+told: The budget of this task is running out (2 of 3 tool calls). Finish soon: make only the calls that the answer needs.
 told: The budget of this task is used up (3 of 3 tool calls). Make no more calls. Answer in text now, with what you have.
 answered: I found nothing. 3 calls
 */

@@ -118,10 +118,10 @@ class SessionAgent implements Agent {
     if (!isOptionsObject(options)) throw wrongKind("The options of createAgent() are an object", options, "{ model, session }");
     const { onResult: _result, onError: _error, triggers, ...rest } = options;
     if (triggers !== undefined && typeof triggers.of !== "function")
-      throw new ToolError("invalid_argument", 'The option "triggers" of createAgent() is made by createTriggers().');
+      throw new ToolError("invalid_argument", 'The option "triggers" of createAgent() must come from createTriggers().');
     if (Reflect.get(rest, "recordHistory") === false)
-      throw new ToolError("invalid_argument", "An agent records its history: what it has heard is in the log of its session.", {
-        hint: "Use createLoop({ recordHistory: false }) for what shall leave nothing.",
+      throw new ToolError("invalid_argument", "An agent records its history: its messages are in the log of its session.", {
+        hint: "Use createLoop({ recordHistory: false }) for a run that must leave no record.",
       });
     this.#options = options;
     this.#loop = createLoop({ ...rest, onEvent: (event) => this.#onEvent(event) });
@@ -186,7 +186,7 @@ class SessionAgent implements Agent {
 
   async decide(decisions: ResumeDecisions): Promise<void> {
     if (this.#run !== undefined)
-      throw new ToolError("resource_busy", "The agent runs: decide when the run has ended.", {
+      throw new ToolError("resource_busy", "The agent is running: decide after the run has ended.", {
         retryable: true,
         operatorHint: "Await agent.whenIdle().",
       });

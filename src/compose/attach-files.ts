@@ -22,6 +22,6 @@ export async function attachFiles(request: ModelRequest, session: RuntimeSession
   for (const one of forget) one();
   if ("value" in read) return { ...request, messages: read.value };
   if (!signals.some(({ aborted }) => aborted))
-    log.warn(`The model is shown no artifacts: ${describeThrown("thrown" in read ? read.thrown : read.ended)}`);
+    log.warn(`The artifacts are not shown to the model: ${describeThrown("thrown" in read ? read.thrown : read.ended)}`);
   return { ...request, messages: withoutArtifacts(request.messages) };
 }

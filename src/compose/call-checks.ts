@@ -107,7 +107,7 @@ export class CallChecks {
 }
 
 function tooMany(most: number): ToolError {
-  return new ToolError("limit_exceeded", `The call was not made: a message may have ${plural(most, "call")}.`, {
+  return new ToolError("limit_exceeded", `The call was not made: a message may have at most ${plural(most, "call")}.`, {
     hint: "Make fewer calls at a time; make this one again if it is still needed.",
   });
 }

@@ -44,11 +44,11 @@ function checkDecisions(decisions: ApprovalDecisions, waiting: readonly PendingC
   const digests = new Set(waiting.map(({ digest }) => digest));
   for (const [digest, answer] of Object.entries(decisions)) {
     if (!digests.has(digest))
-      throw new ToolError("invalid_argument", `No call waits for approval under the digest ${JSON.stringify(digest)}.`, {
-        hint: "Decide by the digests of loop.pending(); what was said since may have made them void.",
+      throw new ToolError("invalid_argument", `No call with the digest ${JSON.stringify(digest)} is waiting for approval.`, {
+        hint: "Use the digests from loop.pending(); later messages may have made earlier ones invalid.",
       });
     if (answer !== "allow-once" && answer !== "allow-always" && answer !== "deny")
-      throw new ToolError("invalid_argument", `A decision is "allow-once", "allow-always" or "deny", not ${JSON.stringify(answer)}.`);
+      throw new ToolError("invalid_argument", `A decision must be "allow-once", "allow-always" or "deny", not ${JSON.stringify(answer)}.`);
   }
 }
 

@@ -10,7 +10,7 @@ export function emptyAnswer(reply: ModelReply): string | undefined {
   return [
     "The model's last message has no text.",
     ...(ran.length === 0 ? [] : [`The provider ran ${ran.join(", ")} for it.`]),
-    ...(finishDetail === undefined ? [] : [`The provider's reason for its end is ${JSON.stringify(finishDetail)}.`]),
+    ...(finishDetail === undefined ? [] : [`The provider's finish reason is ${JSON.stringify(finishDetail)}.`]),
     ...warnings,
   ].join(" ");
 }

@@ -73,7 +73,7 @@ export class LoopBudget {
     const { level } = this;
     if (LEVELS.indexOf(level) <= LEVELS.indexOf(this.#told)) return undefined;
     this.#told = level;
-    const advice = level === "soft" ? "Come to an end soon: make only the calls that the answer needs." : ANSWER_IN_TEXT;
+    const advice = level === "soft" ? "Finish soon: make only the calls that the answer needs." : ANSWER_IN_TEXT;
     return `The budget of this task is ${level === "soft" ? "running out" : "used up"} (${this.describe()}). ${advice}`;
   }
 

@@ -89,7 +89,7 @@ function checkFacts(facts: RoundFacts): void {
   checkKnownKeys(facts, FACTS, "reasonToStop()");
   const { finish, calls, rounds } = facts;
   const wrong = (fact: keyof RoundFacts, value: unknown, expected: string): ToolError =>
-    new ToolError("invalid_argument", `${fact} of reasonToStop() is ${shown(value)}; it is ${expected}.`);
+    new ToolError("invalid_argument", `${fact} of reasonToStop() is ${shown(value)}; it must be ${expected}.`);
   if (!FINISH_REASONS.includes(finish)) throw wrong("finish", finish, `one of ${FINISH_REASONS.join(", ")}`);
   if (!Array.isArray(calls)) throw wrong("calls", calls, "an array, the calls of the round");
   if (!Number.isInteger(rounds) || rounds < 0) throw wrong("rounds", rounds, "an integer from 0");

@@ -69,8 +69,8 @@ export function checkLoopLimits(limits: LoopLimits = {}): CheckedLimits {
 /** Refuses a budget of cost if no function counts the cost. @throws ToolError `invalid_argument` */
 export function checkCostIsCounted({ limits, cost }: { readonly limits?: LoopLimits; readonly cost?: unknown }, owner: string): void {
   if (limits?.budget?.cost === undefined || cost !== undefined) return;
-  throw new ToolError("invalid_argument", `${owner} has a budget of cost, and nothing that says what a reply costs.`, {
-    hint: "Give the function cost as well, or prices of the model in the configuration: [model.prices].",
+  throw new ToolError("invalid_argument", `${owner} has a cost budget, but nothing that gives the cost of a reply.`, {
+    hint: "Give the function cost as well, or the prices of the model in the configuration: [model.prices].",
   });
 }
 
@@ -98,5 +98,5 @@ function checkCount(name: string, value: number, least: number): void {
 }
 
 function wrong(name: string, wanted: string, value: unknown): ToolError {
-  return new ToolError("invalid_argument", `The limit ${name} of a loop is ${wanted}, not ${quoted(value)}.`);
+  return new ToolError("invalid_argument", `The limit ${name} of a loop must be ${wanted}, not ${quoted(value)}.`);
 }

@@ -233,7 +233,7 @@ export class LoopRun {
     this.#takeResults(results);
     if (this.#parts.signal.aborted) return this.#parts.timers.stopped ?? { reason: "cancelled" };
     if (reply === undefined) this.#turn.signal.throwIfAborted(); // the session is closed
-    if (reply === undefined) return failed(played.error ?? new ToolError("model_failed", "The model said nothing."));
+    if (reply === undefined) return failed(played.error ?? new ToolError("model_failed", "The model returned no message."));
     const findings = this.#checks.note(calls, results);
     for (const [index, result] of results.entries()) if (calls[index]?.refusal === undefined) this.#parts.emergency?.note(result);
     this.#pauses = reply.finish === "pause" ? this.#pauses + 1 : 0;
@@ -378,7 +378,9 @@ function waitingCalls(results: readonly ToolResult[]): string | undefined {
 const OF_PROVIDER: ReadonlySet<StopReason> = new Set(["length", "content-filter", "refusal"]);
 
 function providersWord(reason: StopReason, { finishDetail }: Pick<ModelReply, "finishDetail">): string | undefined {
-  return finishDetail === undefined || !OF_PROVIDER.has(reason) ? undefined : `The provider's reason is ${JSON.stringify(finishDetail)}.`;
+  return finishDetail === undefined || !OF_PROVIDER.has(reason)
+    ? undefined
+    : `The provider's finish reason is ${JSON.stringify(finishDetail)}.`;
 }
 
 function failed(error: ToolError): Stop {
@@ -389,6 +391,6 @@ function notWhole({ finish, finishDetail }: Pick<ModelReply, "finish" | "finishD
   const why = finishDetail === undefined ? "" : ` (${finishDetail})`;
   return new ToolError(
     "model_failed",
-    `The model's message is not whole: it ended with ${JSON.stringify(finish)}${why}. None of its calls counts.`,
+    `The model's message is incomplete: it ended with ${JSON.stringify(finish)}${why}. None of its calls is used.`,
   );
 }

@@ -49,7 +49,7 @@ export class LoopTimers {
     this.#cancelIdle = this.#clock.timer(() => {
       const left = this.#lastSign + idleMs - this.#clock.now();
       if (left > 0) this.#watch(idleMs, left);
-      else this.#stop({ reason: "timeout", detail: `Neither the model nor a tool gave a sign for ${idleMs} ms.` });
+      else this.#stop({ reason: "timeout", detail: `Neither the model nor a tool was active for ${idleMs} ms.` });
     }, delayMs);
   }
 

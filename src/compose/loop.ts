@@ -92,17 +92,17 @@ export function createLoop(options: LoopOptions): Loop {
 function checkParts(options: Partial<LoopOptions> | undefined): void {
   const { model, session }: Partial<LoopOptions> = options ?? {};
   const isModel = model === undefined || typeof model === "string" || hasMethods(model, "stream");
-  const hint = "modelFrom() of haft/model makes one; models of other libraries do not fit.";
+  const hint = "Create one with modelFrom() of haft/model; models of other libraries do not work here.";
   checkArgument(isModel, "createLoop({ model })", "a model, or its name as a string", model, hint);
   if (session !== undefined) checkSession(session, "createLoop({ session })");
   if (typeof options?.model !== "string" && typeof options?.model?.stream !== "function")
     throw new ToolError("invalid_argument", "A loop or an agent needs a model: { model, session }.", {
-      hint: 'Name one, "provider/model", or make one with haft/model.',
+      hint: 'Give its name, "provider/model", or create one with haft/model.',
     });
   if (typeof options.model === "string") providerOf(splitSpec(options.model));
   if (typeof options.session?.turn !== "function")
     throw new ToolError("invalid_argument", "A loop or an agent needs a session: { model, session }.", {
-      hint: "Begin one with runtime.session().",
+      hint: "Create one with runtime.session().",
     });
 }
 
@@ -176,7 +176,7 @@ class SessionLoop implements Loop {
     const leave = events.return.bind(events);
     // A generator that waits for its next event only ends once that event has come, so its wait is cancelled here.
     events.return = (value) => {
-      left.abort(new ToolError("cancelled", "the reader of the events of the loop has left"));
+      left.abort(new ToolError("cancelled", "the consumer of the loop's events has stopped reading"));
       return leave(value);
     };
     return events;

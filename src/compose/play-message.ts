@@ -197,8 +197,8 @@ class Listening {
 
 function notAnEvent(value: unknown): ToolError {
   const { type }: { readonly type?: unknown } = typeof value === "object" && value !== null ? value : {};
-  const why = typeof type === "string" ? `: its ${JSON.stringify(type)} lacks what such an event has` : "";
-  return new ToolError("model_failed", `The model said something that is not an event${why}.`);
+  const why = typeof type === "string" ? `: it has the type ${JSON.stringify(type)}, but not the fields of such an event` : "";
+  return new ToolError("model_failed", `The model sent something that is not an event${why}.`);
 }
 
 function cancelled(): ToolError {
@@ -309,7 +309,10 @@ function textOf({ input = {} }: ModelCall): string | undefined {
 }
 
 function notAsSealed(): ToolError {
-  return new ToolError("model_failed", "The model's message does not have the calls that it had sealed, so none of them counts.");
+  return new ToolError(
+    "model_failed",
+    "The calls in the model's message differ from those that it had completed, so none of them is used.",
+  );
 }
 
 /** The content of a reply besides its calls. */

@@ -200,5 +200,5 @@ export function checkRepeatOptions(options: RepeatGuardOptions): CheckedRepeatOp
   const ordered = [failures, answers].every(({ nudgeAt, refuseAt, stopAt }) => nudgeAt <= refuseAt && refuseAt <= stopAt);
   if (ordered && [window, ...counts].every((count) => (Number.isSafeInteger(count) && count >= 1) || count === Infinity))
     return { window, failures, answers };
-  throw new ToolError("invalid_argument", "The counts of the repeat guard are integers from 1, nudgeAt ≤ refuseAt ≤ stopAt.");
+  throw new ToolError("invalid_argument", "The counts of the repeat guard must be integers from 1, nudgeAt ≤ refuseAt ≤ stopAt.");
 }

@@ -37,8 +37,8 @@ export class StructuredOutput {
     if (parsing === undefined) checkJsonSchema(source);
     const schema = parsing?.jsonSchema ?? source;
     if (!isJsonObject(schema) || schema["type"] !== "object")
-      throw new ToolError("invalid_schema", "The output of a loop is an object: its schema has the type object.", {
-        hint: 'Give the value a property: { type: "object", properties: { items: … }, required: ["items"] }.',
+      throw new ToolError("invalid_schema", "The output of a loop must be an object: its schema needs the type object.", {
+        hint: 'Wrap the value in a property: { type: "object", properties: { items: … }, required: ["items"] }.',
       });
     this.#validator = compileSchema(copySchema(schema));
     this.#parse = parsing?.parse;

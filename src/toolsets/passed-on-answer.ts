@@ -20,7 +20,7 @@ function passedOnAnswer({ name, status, output, content, error, metadata, exitCo
   if (status === "pending")
     throw new ToolError(
       "not_executable",
-      `${name} is talked to while it runs, and goes on in the background: ${madeBy} cannot wait for it.`,
+      `${name} takes messages while it runs, and continues in the background: ${madeBy} cannot wait for it.`,
     );
   if (error !== undefined && (status !== "partial" || output === undefined)) {
     if (output === undefined && content === undefined) throw new ToolError(error.code, error.message, error);

@@ -68,7 +68,7 @@ describe.concurrent("haft chain", { timeout: PATIENCE_MS }, () => {
     expect({ exitCode, stderr }).toEqual({
       exitCode: 5,
       stderr:
-        'Step 0 of the chain (shop::find): the argument "title" comes from "title", which leads nowhere: "title" is not in the context, an empty object.\n',
+        'Step 0 of the chain (shop::find): the argument "title" comes from "title", which does not exist: "title" is not in the context, an empty object.\n',
     });
   });
 

@@ -28,13 +28,13 @@ describe("errors of the provider", () => {
       "a stream that is cut",
       { text: "One two three", delivery: { after: { pieces: 3, then: "reset" } } },
       1,
-      "model_failed: The model's message is not whole",
+      "model_failed: The model's message is incomplete",
     ],
     [
       "a stream that ends early",
       { text: "One two three", delivery: { after: { pieces: 3, then: "end" } } },
       1,
-      "model_failed: The model's message is not whole",
+      "model_failed: The model's message is incomplete",
     ],
   ] as const)("%s", async (_name, answer, expected, message) => {
     const project = await chatProject({ script: [answer, { text: "Here." }], model: "maxAttempts = 1\n" });

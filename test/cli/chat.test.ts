@@ -334,7 +334,9 @@ describe("limits", () => {
     const looks = Array.from({ length: 4 }, (_, at) => ({ calls: [{ name: "shop__look", input: { at: `place ${at}` } }] }));
     const project = await chatProject({ script: [...looks, { text: "There." }], toml: "\n[loop]\nmaxRounds = 3\n" });
     const { stdout } = await project.haft(["chat"], { types: ["Look.", "/go"] });
-    expect(stdout).toContain("  ! The loop had as many rounds as it may. 3 rounds\n  · /go lets it continue.\n  · 3 rounds, 3 calls,");
+    expect(stdout).toContain(
+      "  ! The loop reached its maximum number of rounds. 3 rounds\n  · /go lets it continue.\n  · 3 rounds, 3 calls,",
+    );
     expect(stdout).toContain("\nmodel   There.\n  · 2 rounds, 1 call,");
   });
 

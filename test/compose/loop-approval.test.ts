@@ -173,12 +173,12 @@ test("F1.50 a decision about nothing that waits, and an answer that is none, are
   removed.length = 0;
   const { loop } = testLoop({ tools: [remove], script: [{ calls: [call("remove", { path: "/a" })] }, { text: "Well." }] });
   await loop.run("go");
-  await expect(loop.resume({ decisions: { [digest("/b")]: "allow-once" } })).rejects.toThrow("No call waits for approval under the digest");
+  await expect(loop.resume({ decisions: { [digest("/b")]: "allow-once" } })).rejects.toThrow("No call with the digest");
   await expect(loop.resume({ decisions: { [digest("/a")]: "yes" as "deny" } })).rejects.toThrow('not "yes"');
   expect(removed).toEqual([]);
   await loop.run("Never mind.");
   expect(loop.pending()).toEqual([]);
-  await expect(loop.resume({ decisions: { [digest("/a")]: "allow-once" } })).rejects.toThrow("No call waits");
+  await expect(loop.resume({ decisions: { [digest("/a")]: "allow-once" } })).rejects.toThrow("No call with the digest");
 });
 
 test("F1.50 a resume with nothing to decide does not ask the model, before a run, after an answer and when it is sent again", async () => {

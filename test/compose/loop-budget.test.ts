@@ -45,7 +45,7 @@ test("F1.51 the worst axis counts, and every axis beyond a limit is named", () =
   const account = budget({ calls: { soft: 1 }, tokens: { hard: 100 } });
   account.spend("calls", 5);
   expect(account.alarm()).toBe(
-    "The budget of this task is running out (5 of 1 tool calls). Come to an end soon: make only the calls that the answer needs.",
+    "The budget of this task is running out (5 of 1 tool calls). Finish soon: make only the calls that the answer needs.",
   );
   account.spend("tokens", 120);
   expect(account.refusal()?.message).toBe(

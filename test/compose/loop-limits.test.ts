@@ -84,7 +84,7 @@ test("F3.31 the limit is 5 rounds, and 1 to 10 may be set", async () => {
     1,
   ]);
   for (const maxIterations of [0, 11, 2.5, Number.NaN])
-    expect(() => reactLimits({ maxIterations })).toThrow("The limit maxIterations of a loop is an integer from 1 to 10");
+    expect(() => reactLimits({ maxIterations })).toThrow("The limit maxIterations of a loop must be an integer from 1 to 10");
   expect(await testLoop({ tools: [count], script: more, limits }).loop.run("go")).toMatchObject({ reason: "max-rounds", rounds: 5 });
 });
 
@@ -107,7 +107,7 @@ test("F1.51 the soft limit is told once, and the hard one refuses every call and
     ["count: 0", "count: 1", "count: 2", "count: 3", "count: limit_exceeded"],
   ]);
   expect(notes(model.requests.at(-1))).toEqual([
-    "The budget of this task is running out (2 of 4 tool calls). Come to an end soon: make only the calls that the answer needs.",
+    "The budget of this task is running out (2 of 4 tool calls). Finish soon: make only the calls that the answer needs.",
     "The budget of this task is used up (4 of 4 tool calls). Make no more calls. Answer in text now, with what you have.",
   ]);
   expect(result.results.at(-1)?.error?.hint).toBe("Make no more calls. Answer in text now, with what you have.");
@@ -262,7 +262,7 @@ test("F1.52 a run without a sign of life ends, and each sign puts that off", asy
   await settle();
   expect(ended).toBe(false);
   await ports.clock.advance(6 * 900);
-  expect(await running).toMatchObject({ reason: "timeout", detail: "Neither the model nor a tool gave a sign for 1000 ms." });
+  expect(await running).toMatchObject({ reason: "timeout", detail: "Neither the model nor a tool was active for 1000 ms." });
 });
 
 test("F1.52 progress of a tool is a sign of life, and is passed on", async () => {
@@ -285,7 +285,7 @@ test("F1.52 progress of a tool is a sign of life, and is passed on", async () =>
 
 test("limits that cannot be are refused when the loop is made", () => {
   for (const limits of [{ maxRounds: 0 }, { maxCallsPerRound: 1.5 }, { maxPauses: -1 }, { idleMs: Number.NaN }, { contextTokens: 0 }])
-    expect(() => checkLoopLimits(limits)).toThrow("of a loop is");
+    expect(() => checkLoopLimits(limits)).toThrow("of a loop must be");
   expect(() => checkLoopLimits({ budget: { calls: { soft: 5, hard: 2 } } })).toThrow("soft ≤ hard");
 });
 
@@ -298,8 +298,8 @@ test.each<readonly [string, ScriptedReply, string | undefined]>([
   ["answered", { text: "Yes.", finishDetail: "end_turn" }, undefined],
   ["approval", { calls: [{ name: "wipe" }], finishDetail: "tool_use" }, "1 call waits: default::wipe."],
   ["tool-ended-turn", { calls: [{ name: "wait" }], finishDetail: "tool_calls" }, "default::wait"],
-  ["length", { text: "Ye", finish: "length", finishDetail: "max_tokens" }, 'The provider\'s reason is "max_tokens".'],
-  ["content-filter", { finish: "content-filter", finishDetail: "SAFETY" }, 'The provider\'s reason is "SAFETY".'],
+  ["length", { text: "Ye", finish: "length", finishDetail: "max_tokens" }, 'The provider\'s finish reason is "max_tokens".'],
+  ["content-filter", { finish: "content-filter", finishDetail: "SAFETY" }, 'The provider\'s finish reason is "SAFETY".'],
   ["refusal", { finish: "refusal" }, undefined],
 ])("F1.52 the detail of %s is for people: never a provider's word for a message that ended well", async (reason, reply, detail) => {
   const tools = [
@@ -312,5 +312,5 @@ test.each<readonly [string, ScriptedReply, string | undefined]>([
 });
 
 test("a budget of cost that nothing counts is refused", () => {
-  expect(() => testLoop({ script: [], limits: { budget: { cost: { hard: 1 } } } })).toThrow("nothing that says what a reply costs");
+  expect(() => testLoop({ script: [], limits: { budget: { cost: { hard: 1 } } } })).toThrow("nothing that gives the cost of a reply");
 });

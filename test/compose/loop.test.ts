@@ -100,7 +100,7 @@ test("the list is that of the session after pauses, what was taken back, alarms 
     "call add",
     "result 2",
     "result 4",
-    "system The budget of this task is running out (3 of 3 tool calls). Come to an end soon: make only the calls that the answer needs.",
+    "system The budget of this task is running out (3 of 3 tool calls). Finish soon: make only the calls that the answer needs.",
     "user Faster.",
   ]);
 });

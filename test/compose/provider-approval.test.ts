@@ -410,16 +410,16 @@ describe("a program that changes the question", () => {
 
 describe("a message in which there is nothing to read", () => {
   const cases: readonly (readonly [string, readonly JsonObject[], string])[] = [
-    ["nothing", [], "The model's last message has no text. The provider's reason for its end is \"completed\"."],
+    ["nothing", [], "The model's last message has no text. The provider's finish reason is \"completed\"."],
     [
       "calls of the provider alone",
       [{ type: "web_search_call", id: "w", status: "completed", action: { type: "search", query: "q" } }],
-      "The model's last message has no text. The provider ran web_search_call for it. The provider's reason for its end is \"completed\".",
+      "The model's last message has no text. The provider ran web_search_call for it. The provider's finish reason is \"completed\".",
     ],
     [
       "an item that is not known",
       [{ type: "consent_request", id: "c" }],
-      'The model\'s last message has no text. The provider\'s reason for its end is "completed". The message has an item of the type "consent_request", which is not known: nothing is done with it.',
+      'The model\'s last message has no text. The provider\'s finish reason is "completed". The message has an item of the type "consent_request", which is not known: nothing is done with it.',
     ],
   ];
   test.each(cases)("%s: the end of the run says so", async (_what, output, detail) => {

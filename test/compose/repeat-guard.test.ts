@@ -96,5 +96,5 @@ test("an input that is not JSON is not followed, and a large one is", () => {
 
 test("a guard whose steps are out of order is refused", () => {
   for (const options of [{ window: 0 }, { failures: { nudgeAt: 4 } }, { answers: { stopAt: 1.5 } }])
-    expect(() => new RepeatGuard(options)).toThrow("The counts of the repeat guard are integers");
+    expect(() => new RepeatGuard(options)).toThrow("The counts of the repeat guard must be integers");
 });

@@ -94,5 +94,7 @@ test("by a loop that runs out of time, and by one whose reader leaves", async ()
     signal.addEventListener("abort", () => void events.return(undefined as never));
     for await (const _ of events);
   };
-  expect(await told(left, (stop) => stop.abort())).toBe("default::slow was cancelled: the reader of the events of the loop has left");
+  expect(await told(left, (stop) => stop.abort())).toBe(
+    "default::slow was cancelled: the consumer of the loop's events has stopped reading",
+  );
 });

@@ -103,7 +103,10 @@ describe("a composite tool", () => {
     expect(asked).toEqual(["default::pay"]);
     expect(denied).toMatchObject({
       status: "error",
-      error: { code: "execution_failed", details: ["Step 0: default::look ended as ok.", "Step 1: default::pay ended as error."] },
+      error: {
+        code: "execution_failed",
+        details: ["Step 0: default::look ended with the status ok.", "Step 1: default::pay ended with the status error."],
+      },
     });
     const narrow = await session.execute({ name: "all" }, { allow: { deny: ["default::look"] } });
     expect(narrow).toMatchObject({ status: "error", error: { message: expect.stringContaining("look") } });

@@ -114,11 +114,11 @@ export class Chain {
     const context = readContext(input);
     if (target instanceof RuntimeSession) return await this.#runIn(target, context, options);
     if (!(target instanceof Runtime))
-      throw new ToolError("invalid_argument", "A chain runs in a runtime or in a session of one.", { operatorHint: ONE_COPY });
+      throw new ToolError("invalid_argument", "A chain runs in a runtime or in a session of a runtime.", { operatorHint: ONE_COPY });
     if (options.idempotencyKey !== undefined)
       throw new ToolError(
         "invalid_argument",
-        'The option "idempotencyKey" of a chain belongs to a session: without one, nothing remembers the first results.',
+        'The option "idempotencyKey" of a chain needs a session: without one, no earlier results are kept.',
       );
     const session = target.session();
     try {
@@ -226,7 +226,7 @@ async function answer(steps: readonly ReadStep[], { input, context, stopOnFailur
   );
   signal.throwIfAborted();
   if (result.success) return answerKey === undefined ? only(added, result.context) : (own(result.context, answerKey) ?? null);
-  const done = result.stepResults.map(({ name, status }, index) => `Step ${index}: ${name} ended as ${status}.`);
+  const done = result.stepResults.map(({ name, status }, index) => `Step ${index}: ${name} ended with the status ${status}.`);
   throw new ToolError("execution_failed", result.errors.at(-1) ?? "A step failed.", {
     outcome: result.stepResults.some(mayHaveActed) ? "unknown" : "failed",
     details: [...done, ...result.errors.slice(0, -1)],
@@ -257,6 +257,6 @@ function refused(context: JsonObject, errors: readonly string[]): ChainResult {
 
 function readContext(input: unknown): JsonObject {
   const value = copyOf(input, "The input of the chain");
-  if (!isJsonObject(value)) throw new ToolError("invalid_argument", "The input of a chain is an object: where its context begins.");
+  if (!isJsonObject(value)) throw new ToolError("invalid_argument", "The input of a chain must be an object: its context starts with it.");
   return value;
 }

@@ -48,5 +48,5 @@ export function leadsNowhere(
 ): string {
   const where = context === undefined ? outlineOf(end) : `the context, ${outlineOf(context)}`;
   const from = `the argument ${JSON.stringify(argument.slice(0, 100))} comes from ${JSON.stringify(path.slice(0, 200))}`;
-  return `${from}, which leads nowhere: ${describeMissing(missing, end, where)}.`;
+  return `${from}, which does not exist: ${describeMissing(missing, end, where)}.`;
 }

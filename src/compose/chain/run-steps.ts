@@ -102,8 +102,8 @@ class ChainRun {
   /** @throws StepFailure if there is no usable output */
   #outputOf(result: ToolResult): JsonValue | undefined {
     const { status, error } = result;
-    if (status === "pending") throw new StepFailure("it takes messages while it runs, in the background");
-    if (status !== "ok") throw new StepFailure(error?.message ?? `it ended as ${status}`, error?.details);
+    if (status === "pending") throw new StepFailure("it takes messages while it runs, and continues in the background");
+    if (status !== "ok") throw new StepFailure(error?.message ?? `it ended with the status ${status}`, error?.details);
     const whole = this.#runner.whole(result);
     if (typeof whole === "string") throw new StepFailure(`${whole}: raise its maxResultBytes`);
     return whole.output ?? whole.content?.map(partText).join("\n");
@@ -117,7 +117,7 @@ class ChainRun {
       this.#runner.kept?.(entries.map(([key]) => key));
     } else
       this.#warnings.push(
-        `${name} answered ${outlineOf(output)}, which has no keys for the context: give the step an outputKey to keep it.`,
+        `${name} returned ${outlineOf(output)}, which has no keys for the context: give the step an outputKey to keep it.`,
       );
   }
 }

@@ -129,7 +129,7 @@ export function checkDelegate(options: DelegateOptions): void {
   const owner = `The delegate ${quoted(name)}`;
   if (typeof model !== "string" && typeof model?.stream !== "function")
     throw new ToolError("invalid_argument", `${owner} has no model.`, {
-      hint: 'Name one, "provider/model", or make one with haft/model.',
+      hint: 'Give its name, "provider/model", or create one with haft/model.',
     });
   if (typeof model === "string") providerOf(splitSpec(model));
   if (!SHARED_CONTEXTS.includes(share))
@@ -138,11 +138,11 @@ export function checkDelegate(options: DelegateOptions): void {
       `share of ${owner.replace("The", "the")} is ${quoted(share)}; it takes ${SHARED_CONTEXTS.map((one) => JSON.stringify(one)).join(", ")}.`,
     );
   if (mode === "stateful")
-    throw new ToolError("invalid_argument", `${owner} cannot be stateful: it is given one task, and has one answer.`, {
+    throw new ToolError("invalid_argument", `${owner} cannot be stateful: it is given one task and returns one answer.`, {
       hint: 'Its mode is "direct" or "background".',
     });
   if (prompt !== undefined && typeof prompt !== "function")
-    throw new ToolError("invalid_argument", `prompt of ${owner.replace("The", "the")} is a function of its arguments.`);
+    throw new ToolError("invalid_argument", `prompt of ${owner.replace("The", "the")} must be a function of its arguments.`);
   checkLoopLimits(options.limits);
   checkCostIsCounted(options, owner);
   checkReasoningEffort(reasoningEffort, `reasoningEffort of ${owner.replace("The", "the")}`);

@@ -154,7 +154,7 @@ export class DelegateReport {
   get #callsText(): string {
     if (this.#calls.size === 0) return "";
     const calls = [...this.#calls.values()];
-    const lines = calls.slice(-MAX_CALLS).map(({ name, status }) => `- ${name}: ${status ?? "had not ended"}`);
+    const lines = calls.slice(-MAX_CALLS).map(({ name, status }) => `- ${name}: ${status ?? "not finished"}`);
     const left = calls.length - lines.length;
     return ["Calls that were made:", ...(left === 0 ? [] : [`- ${left} earlier ones`]), ...lines].join("\n");
   }

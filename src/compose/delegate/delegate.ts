@@ -216,7 +216,7 @@ class RunningDelegates {
     if (running >= this.#most)
       throw new ToolError(
         "resource_busy",
-        `${name} was not begun: ${plural(running, "delegate runs", "delegates run")} already, and that is the limit.`,
+        `${name} was not started: ${plural(running, "delegate is", "delegates are")} running already, which is the limit.`,
         {
           outcome: "not_started",
           hint: "Call it again when one of them has ended, or do the task without it.",

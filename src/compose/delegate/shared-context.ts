@@ -24,7 +24,7 @@ export function sharedContext(share: SharedContext, shown: readonly ModelMessage
     if (text === "") continue;
     room -= text.length + 2;
     if (room < 0) {
-      texts.push("[what came before is left out]");
+      texts.push("[earlier messages are left out]");
       break;
     }
     texts.push(text);

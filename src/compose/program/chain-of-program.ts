@@ -74,7 +74,7 @@ export async function chainOfProgram(session: RuntimeSession, callId: string): P
       throw refusal(`call ${index + 1} (${name}) takes no argument, and a step without any is given the whole context`);
     return { tool: name, inputMapping, outputKey: keys[index] ?? "" };
   });
-  if (steps.length === 0) throw refusal("it makes no call");
+  if (steps.length === 0) throw refusal("it makes no calls");
   const { returned } = one;
   const isWhole = returned !== undefined && "step" in returned && returned.path.length === 0 && returned.step > 0;
   return { chain: createChain(steps), answerKey: isWhole ? keys[returned.step - 1] : undefined };
@@ -83,18 +83,18 @@ export async function chainOfProgram(session: RuntimeSession, callId: string): P
 function readRecorded({ log }: RuntimeSession, callId: string): Recorded {
   const ends = new Map(log.flatMap((event) => (event.type === "call-end" ? [[event.callId, event] as const] : [])));
   const program = ends.get(callId);
-  if (program === undefined) throw new ToolError("not_found", `The session has no call ${JSON.stringify(callId)} that has ended.`);
+  if (program === undefined) throw new ToolError("not_found", `The session has no finished call ${JSON.stringify(callId)}.`);
   const { code, input = {} } = program.input ?? {};
   if (!program.result.name.endsWith(`::${PROGRAM_TOOL}`) || typeof code !== "string")
-    throw new ToolError("invalid_argument", `The call ${callId} is one of ${program.result.name}, which is no program.`);
+    throw new ToolError("invalid_argument", `The call ${callId} is a call of ${program.result.name}, which does not run programs.`);
   if (program.result.status !== "ok") throw refusal("it failed");
   if (input !== null && !isJsonObject(input)) throw refusal("its input is not an object, and the context of a chain is one");
   const starts = log.filter((event) => event.type === "call-start" && event.parentCallId === callId);
   const calls = starts.map((event, index): RecordedCall => {
     const end = "callId" in event ? ends.get(event.callId) : undefined;
-    if (end?.input === undefined || end.result.status !== "ok") throw refusal(`call ${index + 1} did not end well`);
+    if (end?.input === undefined || end.result.status !== "ok") throw refusal(`call ${index + 1} did not succeed`);
     if (end.result.truncation !== undefined && end.result.output === undefined)
-      throw refusal(`the answer of call ${index + 1} was too large to be kept whole`);
+      throw refusal(`the answer of call ${index + 1} was too large to be kept in full`);
     return { name: end.result.name, input: end.input, result: end.result };
   });
   return { code, input: input ?? {}, calls };
@@ -129,7 +129,7 @@ async function markedRun({ ports }: RuntimeSession, { code, input, calls }: Reco
 }
 
 function sourcesOf(input: JsonValue, marked: MarkedValues, index: number): ReadonlyMap<string, Source> {
-  if (!isJsonObject(input)) throw refusal(`call ${index + 1} is given something else than an object`);
+  if (!isJsonObject(input)) throw refusal(`call ${index + 1} is given something other than an object`);
   return new Map(
     Object.entries(input).map(([argument, value]) => {
       const source = marked.sourceOf(value);
@@ -155,7 +155,7 @@ function defaultLimits() {
 }
 
 function decides(): ToolError {
-  return refusal("which calls it makes depends on what was answered");
+  return refusal("which calls it makes depends on earlier answers");
 }
 
 function computed(argument: string, index: number): ToolError {

@@ -108,7 +108,7 @@ function answerOf({ end, log, results, unawaited }: ProgramOutcome, limits: Prog
 function unawaitedNote(results: readonly ToolResult[], unawaited: readonly number[]): string | undefined {
   if (unawaited.length === 0) return undefined;
   const told = unawaited.slice(0, MAX_TOLD).flatMap((index) => (results[index] === undefined ? [] : [toldResult(results[index], index)]));
-  return `The program ended without waiting for ${plural(unawaited.length, "call")}: they were made, and nothing was done with their answers. Await those whose answers matter, also those that a function of it makes: await main(), await Promise.all(items.map(async …)). ${told.join(" ")}`;
+  return `The program ended without waiting for ${plural(unawaited.length, "call")}: they were made, but their answers were not used. Await those whose answers matter, including those made inside a function: await main(), await Promise.all(items.map(async …)). ${told.join(" ")}`;
 }
 
 type Failure = Exclude<ProgramOutcome["end"], { readonly kind: "returned" }>;
@@ -135,7 +135,7 @@ function readReturned(text: string, options: FailureDetails): JsonValue {
   } catch (thrown: unknown) {
     throw new ToolError("too_large", `The program ended, but what it returned is too large. ${describeThrown(thrown)}`, {
       ...options,
-      hint: "Return less, or less deep: a summary, or what is asked for.",
+      hint: "Return less, or nest it less deeply: a summary, or what is asked for.",
       cause: thrown,
     });
   }
@@ -143,7 +143,7 @@ function readReturned(text: string, options: FailureDetails): JsonValue {
 
 function failure(end: Failure, outcome: Pick<ProgramOutcome, "log" | "results">, limits: ProgramLimits): ToolError {
   const options = failureDetails(outcome);
-  if (end.kind === "missing") return cannotLoad({ name: "quickjs-emscripten", need: "programs of models need it" }, end.message);
+  if (end.kind === "missing") return cannotLoad({ name: "quickjs-emscripten", need: "programs written by models need it" }, end.message);
   if (end.kind === "limit") return limitReached(end.limit, limits, options);
   if (end.kind === "invalid")
     return new ToolError("invalid_input", `The program has a syntax error${placeText(end)}: ${end.message}.`, {
@@ -160,7 +160,7 @@ function failure(end: Failure, outcome: Pick<ProgramOutcome, "log" | "results">,
   if (end.kind === "waiting")
     return new ToolError("execution_failed", "The program waits for a promise that nothing resolves.", {
       ...options,
-      hint: "Only calls of tools take time; there are no timers.",
+      hint: "Only tool calls take time; there are no timers.",
     });
   return new ToolError("execution_failed", `The interpreter of the program failed: ${end.message}.`, options);
 }
@@ -171,16 +171,16 @@ function limitReached(limit: LimitEnd, limits: ProgramLimits, options: Construct
   const texts: Readonly<Record<LimitEnd, readonly [string, string]>> = {
     time: [`it computed for more than ${limits.maxRunMs} ms`, "Do less at once. Waiting for tools does not count."],
     memory: [`it needed more than ${limits.maxMemoryMb} MiB of memory`, "Keep less at once, or ask tools for less."],
-    stack: ["its functions called one another too deep", "Use a loop in place of recursion."],
+    stack: ["its functions called one another too deep", "Use a loop instead of recursion."],
     calls: [`it made more than ${plural(limits.maxCalls, "call")}`, "Split the work over several programs."],
-    text: ["it returned, or gave to tools at once, more than 4 MiB of text", "Return less: a summary, or what is asked for."],
+    text: ["it returned, or passed to tools at once, more than 4 MiB of text", "Return less: a summary, or what is asked for."],
   };
   const [what, hint] = texts[limit];
   return new ToolError("limit_exceeded", `The program was stopped: ${what}.`, { ...options, hint });
 }
 
 function toldResult({ name, status, error }: ToolResult, index: number): string {
-  return `Call ${index + 1}: ${name} ended as ${status}${error === undefined ? "" : ` (${error.code})`}.`;
+  return `Call ${index + 1}: ${name} ended with the status ${status}${error === undefined ? "" : ` (${error.code})`}.`;
 }
 
 function placeText({ place }: { readonly place: { readonly line: number; readonly column: number } | undefined }): string {

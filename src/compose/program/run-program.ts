@@ -183,10 +183,10 @@ function tellResult(result: ToolResult): Pick<SettledCall, "succeeded" | "text">
   }
   if (status === "ok") return { succeeded: true, text: JSON.stringify(answer) };
   if (status === "pending") {
-    const message = `${name} is talked to while it runs, and goes on in the background.`;
+    const message = `${name} takes messages while it runs, and continues in the background.`;
     return { succeeded: false, text: JSON.stringify({ code: "not_executable", message, tool: name }) };
   }
-  const { code = status, message = `${name} ended as ${status}.`, hint, details, retryable, outcome } = error ?? {};
+  const { code = status, message = `${name} ended with the status ${status}.`, hint, details, retryable, outcome } = error ?? {};
   const fields = { code, message, hint, details, retryable, outcome, tool: name, ...(answer === null ? {} : { output: answer }) };
   return { succeeded: false, text: JSON.stringify(fields) };
 }

@@ -60,7 +60,7 @@ export function buildPrompt(registry: Registry, options: PromptOptions = {}): st
   checkKnownKeys(options, OPTIONS, "buildPrompt()");
   const { mode = "dynamic", introduction = "", callFormat = "", contributions = [], hints = [], onWarning = () => {} } = options;
   if (mode !== "dynamic" && mode !== "static")
-    throw new ToolError("invalid_argument", `The mode of a prompt is "dynamic" or "static", not ${quoted(mode)}.`);
+    throw new ToolError("invalid_argument", `The mode of a prompt must be "dynamic" or "static", not ${quoted(mode)}.`);
   const tools = visibleTools(registry, options.allow).filter((registered) => isOfferedBy(registered.tool, options.format));
   const name = options.toolName ?? shortName;
   const sections = [

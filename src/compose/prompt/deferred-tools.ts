@@ -33,7 +33,7 @@ export class DeferredTools {
     checkKnownKeys(options, { pinned: "strings" }, "createLoop({ deferTools })");
     if (!registry.has(FIND_TOOLS))
       throw new ToolError("invalid_argument", "deferTools of createLoop() needs the tool find_tools: without it, no tool could be found.", {
-        hint: "Give the runtime its toolset: createRuntime({ toolsets: [findToolsToolset()] }), of haft/find-tools.",
+        hint: "Give the runtime its toolset: createRuntime({ toolsets: [findToolsToolset()] }), from haft/find-tools.",
       });
     const matches = nameMatcher([FIND_TOOLS, CALL_TOOL, `${OWN_NAMESPACE}::*`, ...(options.pinned ?? [])], "pinned");
     this.#isPinned = (name) => matches(name) !== undefined;

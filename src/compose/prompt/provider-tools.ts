@@ -67,11 +67,11 @@ export function patchOptions(tool: ProviderToolName, current: JsonObject, patch:
   const { format, name } = tool;
   const known = PROVIDER_TOOLS.get(format)?.find((offered) => offered.name === name);
   if (known === undefined) throw new ToolError("invalid_argument", `${format} has no tool ${JSON.stringify(name)} of its own.`);
-  if (!isJsonObject(patch)) throw new ToolError("invalid_argument", `The options of ${JSON.stringify(name)} are an object.`);
+  if (!isJsonObject(patch)) throw new ToolError("invalid_argument", `The options of ${JSON.stringify(name)} must be an object.`);
   const merged = Object.keys(patch).length === 0 ? {} : mergeKeys(current, patch);
   const problems = compileSchema(known.options).problems(merged);
   if (problems.length > 0) {
-    throw new ToolError("invalid_argument", `${format} does not take these options for ${JSON.stringify(name)}.`, {
+    throw new ToolError("invalid_argument", `${format} does not accept these options for ${JSON.stringify(name)}.`, {
       details: problems.map(({ path, message }) => `${path}: ${message}`),
     });
   }
@@ -96,7 +96,7 @@ function toolFor({ name, description, declaration, optionsAt }: ProviderTool, fo
 function checkIsKnown(name: string, own: readonly Tool[]): void {
   const all = new Set([...PROVIDER_TOOLS.values()].flat().map((known) => known.name));
   if (all.has(name) || own.some((tool) => tool.name === name)) return;
-  throw new ToolError("invalid_argument", `There are options for ${JSON.stringify(name)}, which no provider runs.`, {
-    hint: `Tools of providers: ${[...all].sort().join(", ")}.`,
+  throw new ToolError("invalid_argument", `There are options for ${JSON.stringify(name)}, which is not a provider tool.`, {
+    hint: `Provider tools: ${[...all].sort().join(", ")}.`,
   });
 }

@@ -62,7 +62,7 @@ function readHint({ name, contribution }: Contributor, warn: (message: string) =
   try {
     const { text, bucket = "normal" } = contribution() ?? { text: "" };
     const said: unknown = typeof text === "function" ? text() : text;
-    if (typeof said !== "string") throw new TypeError(`it gave ${typeInWords(said)} and not a string`);
+    if (typeof said !== "string") throw new TypeError(`it returned ${typeInWords(said)}, not a string`);
     const trimmed = said.trim().toWellFormed();
     if (trimmed === "") return undefined;
     return { bucket: BUCKETS[knownBucket(bucket) ?? warnOfBucket(name, bucket, warn)], name, text: trimmed };
@@ -77,7 +77,7 @@ function knownBucket(bucket: string): Bucket | undefined {
 }
 
 function warnOfBucket(name: string, bucket: unknown, warn: (message: string) => void): Bucket {
-  warn(`The prompt contribution of ${JSON.stringify(name)} has the bucket ${JSON.stringify(bucket)}, which is taken for "normal".`);
+  warn(`The prompt contribution of ${JSON.stringify(name)} has the bucket ${JSON.stringify(bucket)}, which is treated as "normal".`);
   return "normal";
 }
 

@@ -118,7 +118,7 @@ class SequenceChecker {
       if (this.#problems.length >= MAX_PROBLEMS) break;
     }
     if (this.#problems.length === 0 && this.#rules.nesting === "required" && this.#needs.every((needs) => needs.size === 0)) {
-      const hint = 'Let a call use what an earlier one answers: "$1.items[0].id".';
+      const hint = 'Let a call use the result of an earlier one: "$1.items[0].id".';
       this.#problems.push({ reason: "nesting_required", index: -1, message: "No call refers to another.", hint });
     }
     return this.#problems.slice(0, MAX_PROBLEMS);
@@ -188,7 +188,7 @@ class SequenceChecker {
     const escape = `For the text itself, write ${spellReference(`$${reference.text}`)}.`;
     if (!isWhole && this.#rules.inText !== true) {
       const message = `Call ${index} has the reference ${spelled} inside a longer text, where it is not replaced.`;
-      this.#problems.push({ ...problem, reason: "indirect_reference", message, hint: `Let the text be the reference alone. ${escape}` });
+      this.#problems.push({ ...problem, reason: "indirect_reference", message, hint: `Make the reference the whole text. ${escape}` });
     }
     if (named === undefined) {
       const ids = [...this.#sequence.ids.keys()].slice(0, 10).map((id) => `$${id.slice(0, 80)}`);
@@ -196,7 +196,7 @@ class SequenceChecker {
       this.#problems.push({
         ...problem,
         reason: "missing_reference",
-        message: `Call ${index} refers to ${spelled}, and there is no such call.`,
+        message: `Call ${index} refers to ${spelled}, but there is no such call.`,
         hint,
       });
       return;
@@ -206,14 +206,14 @@ class SequenceChecker {
       this.#problems.push({
         ...problem,
         reason: "future_reference",
-        message: `Call ${index} refers by ${spelled} to ${which}.`,
+        message: `Call ${index} uses ${spelled} to refer to ${which}.`,
         hint: escape,
       });
       return;
     }
     needs.add(named);
     if (this.#rules.nesting === "forbidden")
-      this.#problems.push({ ...problem, reason: "nesting_forbidden", message: `Call ${index} refers by ${spelled} to call ${named}.` });
+      this.#problems.push({ ...problem, reason: "nesting_forbidden", message: `Call ${index} uses ${spelled} to refer to call ${named}.` });
   }
 }
 

@@ -74,7 +74,7 @@ class SequenceReader implements ReadSequence {
         reason: "duplicate_call",
         index,
         call,
-        message: `Call ${index} is call ${twin} again: ${call.name} with the same input.`,
+        message: `Call ${index} repeats call ${twin}: ${call.name} with the same input.`,
       });
   }
 
@@ -105,7 +105,8 @@ class SequenceReader implements ReadSequence {
     }
     const first = this.ids.get(bare);
     if (first === undefined) this.ids.set(bare, index);
-    else this.refuse({ reason: "duplicate_id", index, message: `Call ${index} has the id ${JSON.stringify(bare)} of call ${first}.` });
+    else
+      this.refuse({ reason: "duplicate_id", index, message: `Call ${index} has the same id as call ${first}: ${JSON.stringify(bare)}.` });
     return id;
   }
 
@@ -114,7 +115,12 @@ class SequenceReader implements ReadSequence {
     if (Object.hasOwn(raw, "input") && Object.hasOwn(raw, "arguments")) extra.push("input and arguments");
     if (extra.length === 0) return;
     const named = extra.slice(0, 10).map((key) => key.slice(0, 80));
-    this.refuse({ reason: "extra_keys", index, message: `Call ${index} has keys that no call has: ${named.join(", ")}.`, hint: FORM });
+    this.refuse({
+      reason: "extra_keys",
+      index,
+      message: `Call ${index} has keys that a call does not have: ${named.join(", ")}.`,
+      hint: FORM,
+    });
   }
 
   #readName(raw: JsonObject, index: number): string | undefined {
@@ -128,7 +134,7 @@ class SequenceReader implements ReadSequence {
   #readInput(raw: JsonObject, index: number): JsonObject | undefined {
     const input = own(raw, "arguments") ?? own(raw, "input");
     if (input === undefined) {
-      const hint = 'Where there are none, send "arguments": {}.';
+      const hint = 'If there are none, send "arguments": {}.';
       return this.refuse({ reason: "missing_arguments", index, message: `Call ${index} has no arguments.`, hint });
     }
     if (isJsonObject(input)) return input;

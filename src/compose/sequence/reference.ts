@@ -121,9 +121,9 @@ export function valueAt(output: JsonValue, { text, steps }: Reference): JsonValu
   if ("value" in followed) return followed.value;
   throw new ToolError(
     "invalid_input",
-    `The reference ${spellReference(text)} leads nowhere: ${describeMissing(followed.missing, followed.in)}.`,
+    `The reference ${spellReference(text)} cannot be resolved: ${describeMissing(followed.missing, followed.in)}.`,
     {
-      hint: "Refer to a place that the earlier call has answered.",
+      hint: "Refer to a value that the earlier call returned.",
     },
   );
 }

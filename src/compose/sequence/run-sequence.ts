@@ -53,7 +53,7 @@ export async function runSequence(
   checkKnownKeys(options, OPTIONS, "runSequence()");
   if (target instanceof RuntimeSession) return await runInSession(target, calls, options);
   if (!(target instanceof Runtime))
-    throw new ToolError("invalid_argument", "A sequence runs in a runtime or in a session of one.", { operatorHint: ONE_COPY });
+    throw new ToolError("invalid_argument", "A sequence runs in a runtime or in a session of a runtime.", { operatorHint: ONE_COPY });
   const session = target.session();
   try {
     return await runInSession(session, calls, options);
@@ -130,7 +130,7 @@ class SequenceRunner {
     const { call, result } = answer;
     if (!isAnswered(result)) throw noValue(reference, `${call.name} ended with ${result.error?.code ?? result.status}`);
     const output = outputOf(this.#whole(result, reference), reference);
-    if (output === undefined) throw noValue(reference, `${call.name} has answered nothing`);
+    if (output === undefined) throw noValue(reference, `${call.name} has returned nothing`);
     return valueAt(output, reference);
   }
 

@@ -25,7 +25,7 @@ export type FindTool = (name: string) => FoundTool | ToolError;
 
 export function toolFinder(tools: Registry | readonly SequenceTool[]): FindTool {
   if (!(tools instanceof Registry) && !Array.isArray(tools))
-    throw new ToolError("invalid_argument", "tools of checkSequence() are a registry or an array of definitions.");
+    throw new ToolError("invalid_argument", "tools of checkSequence() must be a registry or an array of definitions.");
   if (Array.isArray(tools))
     for (const tool of tools)
       checkArgument(typeof tool?.name === "string", "The check of a sequence or chain", "definitions of tools, each with a name", tool);

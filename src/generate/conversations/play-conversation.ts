@@ -159,5 +159,5 @@ export async function playWithModel(
 const GOES_ON: ReadonlySet<StopReason> = new Set<StopReason>(["answered", "tool-ended-turn", "one-action", "stop-condition"]);
 
 function errorOf(error: ToolError | undefined, detail: string | undefined): ErrorInfo {
-  return (error ?? new ToolError("model_failed", detail ?? "The model's message was not whole.")).toJSON();
+  return (error ?? new ToolError("model_failed", detail ?? "The model's message was incomplete.")).toJSON();
 }

@@ -66,7 +66,7 @@ describe("F2.22 a step", () => {
     const result = await createChain([{ tool: "say", inputMapping: { total: "n" } }]).run(runtime, { n: 4 });
     expect(result).toMatchObject({ success: true, context: { n: 4 } });
     expect(result.warnings).toEqual([
-      "Step 0 (say) answered a string, which has no keys for the context: give the step an outputKey to keep it.",
+      "Step 0 (say) returned a string, which has no keys for the context: give the step an outputKey to keep it.",
     ]);
   });
 
@@ -110,7 +110,7 @@ describe("F2.23 a path", () => {
     ]);
     const input = { a: { b: [{ c: 7 }] } };
     const errors = [
-      'Step 1 of the chain (scale): the argument "grams" comes from "a.b[2].c", which leads nowhere: [2] is not in an array of 1 item.',
+      'Step 1 of the chain (scale): the argument "grams" comes from "a.b[2].c", which does not exist: [2] is not in an array of 1 item.',
     ];
     expect(await chain.run(runtime, input)).toMatchObject({ success: false, stepResults: [], context: input, errors });
     const check = chain.validate(runtime, input);
@@ -130,7 +130,7 @@ describe("F2.23 a path", () => {
     const result = await createChain([{ ...FIND, outputKey: "found" }, scale("found.recipe.steps[2].grams")]).run(runtime, {});
     expect(result).toMatchObject({ success: false, stepResults: [{ status: "ok" }] });
     expect(result.errors).toEqual([
-      'Step 1 (scale) failed: the argument "grams" comes from "found.recipe.steps[2].grams", which leads nowhere: [2] is not in an array of 2 items.',
+      'Step 1 (scale) failed: the argument "grams" comes from "found.recipe.steps[2].grams", which does not exist: [2] is not in an array of 2 items.',
     ]);
     expect(seen).toHaveLength(1);
   });
@@ -224,8 +224,8 @@ describe("F2.26 running", () => {
   });
 
   test.each<[unknown, RegExp]>([
-    [[], /input of a chain is an object/u],
-    [null, /input of a chain is an object/u],
+    [[], /input of a chain must be an object/u],
+    [null, /input of a chain must be an object/u],
     [{ a: () => 1 }, /input of the chain is not JSON: \$\.a/u],
     [circular(), /input of the chain is not JSON: \$\.a: is circular/u],
   ])("input %# is refused", async (input, message) => {
@@ -360,7 +360,9 @@ test("F2.23 a chain and a sequence read the same path alike: each leads to the s
         chain.success ? chain.context["used"] : chain.errors[0],
         used?.status === "ok" ? (used.output as JsonObject)["used"] : used?.error?.message,
       ];
-      const [one, other] = ends.map((end) => (typeof end === "string" ? end.replace(/^.*leads nowhere: /u, "") : end));
+      const [one, other] = ends.map((end) =>
+        typeof end === "string" ? end.replace(/^.*(?:which does not exist|cannot be resolved): /u, "") : end,
+      );
       expect(other).toEqual(one);
     }),
     { numRuns: process.env["CI"] === undefined ? 50 : 500 },

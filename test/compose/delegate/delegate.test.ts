@@ -149,7 +149,7 @@ describe("F1.53 a delegate", () => {
       "its rounds are used up",
       { limits: { maxRounds: 1 } },
       LOOKS,
-      /did not finish its task\. The loop had as many rounds as it may\. 1 round/u,
+      /did not finish its task\. The loop reached its maximum number of rounds\. 1 round/u,
     ],
     ["its budget is used up", { limits: { budget: { tokens: { hard: 5 } } } }, LOOKS, /The budget was used up\. 12 of 5 tokens/u],
     ["its model fails half-way", {}, LOOKS.slice(0, 1), /did not finish its task\. .*no reply left/iu],
@@ -258,7 +258,7 @@ describe("F1.53 a delegate", () => {
       expect(result).toMatchObject({
         status: "cancelled",
         error: { code: "cancelled" },
-        output: "Now slowly.\n\nCalls that were made:\n- default::look: ok\n- default::slow: had not ended",
+        output: "Now slowly.\n\nCalls that were made:\n- default::look: ok\n- default::slow: not finished",
       });
       expect(resultText(result)).toContain("Now slowly.");
       await settle();
@@ -318,7 +318,7 @@ describe("F1.53 a delegate", () => {
     runtime.jobs.cancel(other.id, "not needed");
     expect(await runtime.jobs.wait(other.id)).toMatchObject({
       state: "cancelled",
-      result: { status: "cancelled", output: "I begin.\n\nCalls that were made:\n- default::look: ok\n- default::slow: had not ended" },
+      result: { status: "cancelled", output: "I begin.\n\nCalls that were made:\n- default::look: ok\n- default::slow: not finished" },
     });
     go.open();
     expect(await runtime.jobs.wait(pending.callId)).toMatchObject({ state: "done", result: { status: "ok", output: "Ready." } });
@@ -394,7 +394,7 @@ describe("F3.39 delegates", () => {
       attempts: 1,
       error: {
         code: "resource_busy",
-        message: "team::b was not begun: 3 delegates run already, and that is the limit.",
+        message: "team::b was not started: 3 delegates are running already, which is the limit.",
         outcome: "not_started",
       },
     });
@@ -447,7 +447,7 @@ describe("F3.39 delegates", () => {
     await createLoop({ session, model: scriptedModel([{ calls: [TASK] }, { text: "So." }]) }).run("Last.");
     const text = String(model.requests[0]?.messages[0]?.role === "document" ? model.requests[0].messages[0].content : "");
     expect(text.length).toBeLessThan(66_000);
-    expect(text.startsWith("[what came before is left out]")).toBe(true);
+    expect(text.startsWith("[earlier messages are left out]")).toBe(true);
     expect(text.endsWith("user: Last.")).toBe(true);
   });
 });
@@ -495,8 +495,8 @@ test.each<[string, object, RegExp]>([
   ["a number of runs that cannot be", { maxRunning: 0 }, /maxRunning of the delegate "research" is 0/u],
   ["the mode stateful", { mode: "stateful" }, /cannot be stateful/u],
   ["rules that cannot be", { allow: { alow: [] } }, /has no option "alow"/u],
-  ["a prompt that is no function", { prompt: "x" }, /prompt of the delegate "research" is a function/u],
-  ["an output that is no object", { output: { type: "array" } }, /The output of a loop is an object/u],
+  ["a prompt that is no function", { prompt: "x" }, /prompt of the delegate "research" must be a function/u],
+  ["an output that is no object", { output: { type: "array" } }, /The output of a loop must be an object/u],
 ])("F1.53 a delegate with %s is refused at once", (_, more, message) => {
   expect(() => delegate([], more as Partial<DelegateOptions>)).toThrow(message);
 });

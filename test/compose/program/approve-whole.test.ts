@@ -254,7 +254,7 @@ test("issue 18 any composite tool can be approved as a whole, also one around an
 
 test("issue 18 an option of programs that is none is refused", () => {
   expect(() => programToolset({ approve: "all" as "whole" })).toThrow(
-    'The option approve of programToolset() is "calls" or "whole", not "all".',
+    'The option approve of programToolset() must be "calls" or "whole", not "all".',
   );
 });
 

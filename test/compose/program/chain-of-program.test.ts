@@ -77,12 +77,12 @@ describe("issue 18 a program is kept as a chain", () => {
     [
       "loops over an answer",
       "const { trains } = await tools.trip.find({ to: 'a' }); for (const { id } of trains) await tools.trip.book({ train: id });",
-      "which calls it makes depends on what was answered",
+      "which calls it makes depends on earlier answers",
     ],
     [
       "decides by an answer",
       "const { cheap } = await tools.trip.find({ to: 'a' }); if (cheap) await tools.trip.book({ train: 1 });",
-      "which calls it makes depends on what was answered",
+      "which calls it makes depends on earlier answers",
     ],
     [
       "computes a number",
@@ -106,9 +106,9 @@ describe("issue 18 a program is kept as a chain", () => {
       "await tools.trip.book();",
       "call 1 (trip::book) takes no argument, and a step without any is given the whole context",
     ],
-    ["calls nothing", "return 1;", "it makes no call"],
+    ["calls nothing", "return 1;", "it makes no calls"],
     ["fails", "await tools.trip.book({ train: 1 }); throw 1;", "it failed"],
-    ["catches a call that failed", "try { await tools.trip.fnd({ to: 'a' }); } catch {}", "call 1 did not end well"],
+    ["catches a call that failed", "try { await tools.trip.fnd({ to: 'a' }); } catch {}", "call 1 did not succeed"],
   ])(`but not one that %s ${IN_CI}`, async (_what, code, why) => {
     const { session, seen, ran } = bench();
     const callId = await ran(code);

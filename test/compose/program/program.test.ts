@@ -133,8 +133,8 @@ describe("F4.40 a program", () => {
       details: [
         expect.stringContaining("$.item"),
         expect.stringContaining("$.itm"),
-        "Call 1: shop::order ended as ok.",
-        "Call 2: shop::order ended as error (invalid_input).",
+        "Call 1: shop::order ended with the status ok.",
+        "Call 2: shop::order ended with the status error (invalid_input).",
         "Printed: half",
       ],
     });
@@ -178,10 +178,13 @@ describe("F4.40 a program", () => {
     const { output } = await runtime.session().execute(call(main));
     expect([seen, output]).toEqual([
       [{ order: "egg" }],
-      { returned: null, note: expect.stringMatching(/without waiting for 1 call: .* Call 1: shop::order ended as ok\./u) },
+      { returned: null, note: expect.stringMatching(/without waiting for 1 call: .* Call 1: shop::order ended with the status ok\./u) },
     ]);
     const failing = await runtime.session().execute(call("tools.shop.order({}); return 1;"));
-    expect(failing.output).toEqual({ returned: 1, note: expect.stringContaining("Call 1: shop::order ended as error (invalid_input).") });
+    expect(failing.output).toEqual({
+      returned: 1,
+      note: expect.stringContaining("Call 1: shop::order ended with the status error (invalid_input)."),
+    });
   });
 
   testInCI("returns and prints errors with their messages, whatever it made of arrays", async () => {
@@ -210,7 +213,7 @@ describe("F4.40 a program", () => {
       code: "too_large",
       outcome: "unknown",
       retryable: false,
-      details: ["Call 1: shop::order ended as ok."],
+      details: ["Call 1: shop::order ended with the status ok."],
     });
   });
 

@@ -154,7 +154,7 @@ describe("guidance", () => {
     expect(warnings).toEqual([
       'The prompt contribution of "t::b" is left out: getter',
       'The prompt contribution of "broken" is left out: no text today',
-      'The prompt contribution of "odd" is left out: it gave a number and not a string',
+      'The prompt contribution of "odd" is left out: it returned a number, not a string',
     ]);
   });
 
@@ -168,8 +168,8 @@ describe("guidance", () => {
     const { prompt, warnings } = warned(new Registry(), { contributions });
     expect(prompt).toBe("## Tool guidance\n\nZeroth.\n\nFirst.\n\nSecond.\n\nThird.");
     expect(warnings).toEqual([
-      'The prompt contribution of "b" has the bucket "middle", which is taken for "normal".',
-      'The prompt contribution of "c" has the bucket "__proto__", which is taken for "normal".',
+      'The prompt contribution of "b" has the bucket "middle", which is treated as "normal".',
+      'The prompt contribution of "c" has the bucket "__proto__", which is treated as "normal".',
     ]);
   });
 

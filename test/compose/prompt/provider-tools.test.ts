@@ -30,7 +30,7 @@ describe("options", () => {
   test("F1.18 of a tool that the provider does not have are refused", () => {
     expect(() => patchOptions({ ...SEARCH, name: "teleport" }, {}, {})).toThrow('anthropic-messages has no tool "teleport" of its own.');
     expect(() => providerTools([], "anthropic-messages", { options: { teleport: {} } })).toThrow(
-      'There are options for "teleport", which no provider runs.',
+      'There are options for "teleport", which is not a provider tool.',
     );
   });
 

@@ -123,7 +123,7 @@ describe("F0.61 each defect has a reason of its own", () => {
         index: 1,
         path: "$.id",
         call: { id: "$2", name: "open", input: call.arguments },
-        message: 'Call 1 refers to "$3.id", and there is no such call.',
+        message: 'Call 1 refers to "$3.id", but there is no such call.',
         hint: 'Calls: $1, $2. For the text itself, write "$$3.id".',
       },
       {

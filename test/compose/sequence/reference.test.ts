@@ -120,7 +120,7 @@ describe("F0.60 a reference is replaced", () => {
     { text: "$order.a", why: '"a" is not in null' },
   ])("$text leads nowhere", ({ text, why }) => {
     expect(() => resolve([text], outputs)).toThrow(
-      expect.objectContaining({ code: "invalid_input", message: `The reference "${text}" leads nowhere: ${why}.` }),
+      expect.objectContaining({ code: "invalid_input", message: `The reference "${text}" cannot be resolved: ${why}.` }),
     );
   });
 

@@ -147,7 +147,7 @@ describe("F0.60 a reference that has no value", () => {
       'The reference "$1.id" has no value: fail ended with execution_failed.',
       'The reference "$2.id" has no value: echo ended with invalid_input.',
       undefined,
-      'The reference "$4.items[9].id" leads nowhere: [9] is not in an array of 2 items.',
+      'The reference "$4.items[9].id" cannot be resolved: [9] is not in an array of 2 items.',
       undefined,
     ]);
     expect(results.map(({ attempts }) => attempts)).toEqual([1, 0, 0, 1, 0, 1]);
@@ -335,7 +335,7 @@ test("F0.60 a value is put in as it is, however it looks", async () => {
 });
 
 test.each([
-  ["tools that are none", () => checkSequence([], { tools: 5 as never }), "tools of checkSequence() are a registry"],
+  ["tools that are none", () => checkSequence([], { tools: 5 as never }), "tools of checkSequence() must be a registry"],
   ["no options to check by", () => checkSequence([], null as never), "The options of checkSequence() are an object, not null."],
 ])("F0.61 %s are refused in words", (_what, check, message) => {
   expect(check).toThrow(message);

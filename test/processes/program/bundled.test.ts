@@ -47,7 +47,7 @@ testInCI(
     writeFileSync(join(installed, "entry.js"), entry + readFileSync(ENTRY, "utf8").replaceAll(/^import .*$/gmu, ""));
     expect(await printed(join(installed, "entry.js"))).toEqual([
       "unavailable",
-      "The package quickjs-emscripten is not installed; programs of models need it.",
+      "The package quickjs-emscripten is not installed; programs written by models need it.",
       "npm install quickjs-emscripten",
     ]);
   },
