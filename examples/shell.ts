@@ -48,10 +48,10 @@ milk
 4 Error (execution_failed): The command exited with code 4.
 no tea
 
-Error (execution_failed): The command was ended: it took more than 0.5 s.
+Error (execution_failed): The command was stopped: it took more than 0.5 s.
 started
 
 Error (invalid_input): The command "vim list.md" is not run: it needs a terminal, and there is none.
-Hint: Read and change files with the tools for files, and use commands that print and end.
+Hint: Read and change files with the file tools, and use commands that print and end.
 cancelled building
 */

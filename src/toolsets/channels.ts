@@ -25,7 +25,7 @@ export function channelsToolset(options: ChannelsToolsetOptions): Toolset {
   checkKnownKeys(options, { channels: true }, "channelsToolset()");
   const { channels } = options;
   if (!(channels instanceof Channels))
-    throw new ToolError("invalid_argument", "channelsToolset() takes the channels that createChannels() made.");
+    throw new ToolError("invalid_argument", "channelsToolset() takes the channels that createChannels() returns.");
   return { name: "channels", description: "Messages to other agents.", tools: [sendTool(channels), listTool(channels)] };
 }
 

@@ -101,7 +101,7 @@ export function filesToolset(options: FilesOptions): Toolset {
 function chosen(all: readonly Tool[], names: readonly string[]): readonly Tool[] {
   const unknown = names.find((name) => !all.some((tool) => tool.name === name));
   if (unknown === undefined) return all.filter(({ name }) => names.includes(name));
-  throw new ToolError("invalid_argument", `filesToolset() has no tool ${quoted(unknown)} to choose.`, {
+  throw new ToolError("invalid_argument", `filesToolset() has no tool ${quoted(unknown)}.`, {
     hint: `There are: ${all.map(({ name }) => name).join(", ")}.`,
   });
 }

@@ -142,7 +142,7 @@ function ownJobs(context: ToolContext, id: string): Jobs {
   if (jobs.get(id)?.sessionId === context.sessionId) return jobs;
   const ids = jobs.list({ sessionId: context.sessionId }).map((job) => job.id);
   throw new ToolError("not_found", `There is no job ${JSON.stringify(id)}.`, {
-    hint: ids.length === 0 ? "No background job runs or has ended lately." : `Your jobs are ${ids.slice(0, 10).join(", ")}.`,
+    hint: ids.length === 0 ? "No background job is running or has ended lately." : `Your jobs are ${ids.slice(0, 10).join(", ")}.`,
   });
 }
 
@@ -156,6 +156,6 @@ function statusLine({ id, toolName, state, output, question, error }: JobStatus)
 function waitedText(job: EndedJob | JobStatus, timeout: number): string {
   if ("result" in job) return `${job.state.toUpperCase()}\n${resultText(job.result)}`.trimEnd();
   if (job.question !== undefined) return `WAITING\nThe job asks: ${job.question}`;
-  if (job.state === "waiting") return "WAITING\nThe job waits for approval.";
-  return job.endedAt === undefined ? `TIMEOUT\nThe job still runs after ${timeout} s.` : job.state.toUpperCase();
+  if (job.state === "waiting") return "WAITING\nThe job is waiting for approval.";
+  return job.endedAt === undefined ? `TIMEOUT\nThe job is still running after ${timeout} s.` : job.state.toUpperCase();
 }

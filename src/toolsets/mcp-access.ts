@@ -74,7 +74,7 @@ async function contentsOf(server: KnownServer, context: ToolContext): Promise<Js
       return await listedBy(server, what, options);
     } catch (error: unknown) {
       options.signal.throwIfAborted();
-      problems.push(`Its ${what} are not listed: ${describeThrown(error)}`);
+      problems.push(`Its ${what} could not be listed: ${describeThrown(error)}`);
       return [];
     }
   };

@@ -121,7 +121,7 @@ function problemsOf({ action, key, value }: ScratchpadInput): readonly string[] 
   const problems: string[] = [];
   if (WITH_KEY.has(action) && key === undefined) problems.push(`"key" is missing: ${action} needs one.`);
   if (action === "set" && value === undefined) problems.push('"value" is missing: set needs one.');
-  if (key !== undefined && isReserved(key)) problems.push(`The key ${JSON.stringify(key)} is reserved. Take one without "__" around it.`);
+  if (key !== undefined && isReserved(key)) problems.push(`The key ${JSON.stringify(key)} is reserved. Use one without "__" around it.`);
   return problems;
 }
 

@@ -251,7 +251,7 @@ async function askPython(python: string, signal: AbortSignal, ...more: readonly 
   const answer: unknown = parseJson(said);
   const { path, folders } = isJsonObject(answer) ? answer : omitUndefined({ path: undefined, folders: undefined });
   if (typeof path !== "string" || path === "" || !Array.isArray(folders))
-    throw new ToolError("unavailable", `${JSON.stringify(python)} does not answer as Python does.`, {
+    throw new ToolError("unavailable", `${JSON.stringify(python)} does not respond like Python.`, {
       operatorHint: INSTALL_PYTHON,
       retryable: false,
     });

@@ -34,7 +34,7 @@ export function triggersToolset(options: TriggersToolsetOptions): Toolset {
   checkKnownKeys(options, { triggers: true, tools: "strings" }, "triggersToolset()");
   const { triggers, tools } = options;
   if (!(triggers instanceof Triggers))
-    throw new ToolError("invalid_argument", "triggersToolset() takes the triggers that createTriggers() made.");
+    throw new ToolError("invalid_argument", "triggersToolset() takes the triggers that createTriggers() returns.");
   const universal = [...triggers.kinds.values()].filter(({ kind }) => kind.universal === true);
   const unknown = tools?.find((name) => !universal.some(({ toolName }) => toolName === name));
   if (unknown !== undefined)

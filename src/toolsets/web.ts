@@ -45,7 +45,7 @@ function checkProvider(search: SearchProviderOptions): void {
     throw invalid(`The url ${JSON.stringify(url)} of the search is not an http or https address.`);
   const { username = "", password = "", search: query = "", hash = "" } = url === undefined ? {} : new URL(url);
   if (`${username}${password}${query}${hash}` !== "")
-    throw invalid("The url of the search has a user name, password, query or fragment, which it cannot take.");
+    throw invalid("The url of the search has a user name, password, query or fragment, which is not supported.");
 }
 
 function invalid(message: string, hint?: string): ToolError {

@@ -160,7 +160,7 @@ test("F1.46 a wait whose time is up says so, and the job goes on", async () => {
   const session = runtime.session();
   const { callId: id } = await session.execute({ name: "slow", input: {} });
   const waited = await session.execute({ name: "jobs::wait", input: { id, timeout: 0.01 } });
-  expect(waited.output).toBe("TIMEOUT\nThe job still runs after 0.01 s.");
+  expect(waited.output).toBe("TIMEOUT\nThe job is still running after 0.01 s.");
   expect(runtime.jobs.get(id)?.state).toBe("running");
   done.resolve("x");
   expect((await session.execute({ name: "jobs::wait", input: { id } })).output).toBe("DONE\nx");
@@ -178,7 +178,9 @@ test("F1.46 a wait for a job whose call waits for approval says that, with the s
   const session = runtime.session();
   const { callId: id } = await session.execute({ name: "outer", input: {} });
   await expect.poll(() => session.awaitingApproval).toBe(1);
-  expect((await session.execute({ name: "jobs::wait", input: { id, timeout: 0.01 } })).output).toBe("WAITING\nThe job waits for approval.");
+  expect((await session.execute({ name: "jobs::wait", input: { id, timeout: 0.01 } })).output).toBe(
+    "WAITING\nThe job is waiting for approval.",
+  );
   expect(session.jobs).toMatchObject([{ id, state: "waiting" }]);
   const [question] = await runtime.approvals.pending();
   await runtime.approvals.answer({ id: question?.id ?? "", digest: question?.digest ?? "", answer: "allow-once" });
@@ -193,6 +195,6 @@ test("F1.46 a wait is waited for where slow calls are promoted: it is no job its
   const { callId: id } = await session.execute({ name: "slow" });
   const waiting = session.execute({ name: "jobs::wait", input: { id, timeout: 30 } });
   await ports.clock.advance(30_000);
-  expect((await waiting).output).toBe("TIMEOUT\nThe job still runs after 30 s.");
+  expect((await waiting).output).toBe("TIMEOUT\nThe job is still running after 30 s.");
   await runtime.close();
 });

@@ -50,7 +50,7 @@ test("F1.46 the documented form of wait, with its timeout in the opening and the
     const inner = scriptedModel([{ text: `[/wait timeout="0"]${id}[wait/]` }, { text: "Well." }]);
     const loop = createLoop({ session, model: textToolsModel(inner, { format: "bracket" }) });
     const { results } = await loop.run("Go.");
-    expect(results.map(({ output }) => output)).toEqual(["TIMEOUT\nThe job still runs after 0 s."]);
+    expect(results.map(({ output }) => output)).toEqual(["TIMEOUT\nThe job is still running after 0 s."]);
     end();
   }));
 
@@ -66,7 +66,9 @@ for (const how of CALLS) {
 
   test(`F1.46 wait takes its timeout ${how}, and tells the end`, () =>
     withJob(async (_runtime, session, id, end) => {
-      expect(await say(session, how, "wait", { id, timeout: 0 })).toEqual([["jobs::wait", "ok", "TIMEOUT\nThe job still runs after 0 s."]]);
+      expect(await say(session, how, "wait", { id, timeout: 0 })).toEqual([
+        ["jobs::wait", "ok", "TIMEOUT\nThe job is still running after 0 s."],
+      ]);
       end();
       expect(await say(session, how, "wait", { id, timeout: 5 })).toEqual([["jobs::wait", "ok", "DONE\nbuilt"]]);
     }));

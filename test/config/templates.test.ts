@@ -45,7 +45,7 @@ describe("tools that run a program", () => {
     const refused = await call("t::run", { a: "--eval=process.exit(9)" });
     expect([refused.error?.code, refused.error?.message, refused.attempts]).toEqual([
       "invalid_input",
-      'The value "--eval=process.exit(9)" for {a} begins with a dash, and would be an option of the program.',
+      'The value "--eval=process.exit(9)" for {a} begins with a dash, and would be read as an option of the program.',
       1,
     ]);
     expect((await call("t::run", { b: "--eval" })).status).toBe("ok");
@@ -86,7 +86,7 @@ describe("tools that run a program", () => {
       message: 'The program could not be started: the command "no-such-program" was not found.',
     });
     const slow = await (await calls(tool('command = ["sh", "-c", "echo 1; exec sleep 60"]\ntimeoutMs = 900')))("t::run");
-    expect(slow).toMatchObject({ status: "error", exitCode: -1, output: "1\n", error: { message: "sh was ended: its time was up." } });
+    expect(slow).toMatchObject({ status: "error", exitCode: -1, output: "1\n", error: { message: "sh was stopped: it took too long." } });
   });
 
   describe.skipIf(!HAS_SANDBOX)(`issue 18 in a sandbox${SANDBOX}`, () => {
@@ -163,7 +163,7 @@ describe("tools that run a program", () => {
     [
       "a name where there is no input",
       'command = ["a", "{path}"]',
-      /command\[1\]: the template "\{path\}" names "\{path\}", and the tool has no inputSchema\./u,
+      /command\[1\]: the template "\{path\}" names "\{path\}", but the tool has no inputSchema\./u,
     ],
     ["a brace that is not closed", 'command = ["a", "{path"]', /command\[1\]: the template "\{path" cannot be read: "\{" stands alone\./u],
     ["a name in the input of the program", 'command = ["a"]\nstdin = "{x}"', /stdin: the template "\{x\}"/u],
@@ -274,7 +274,7 @@ describe("tools that send a request", () => {
       /url: the url "https:\/\/evil.example" must begin with one slash/u,
     ],
     ["an address of another host", 'url = "//evil.example"', "http://a", /must begin with one slash/u],
-    ["a parameter without a name", `url = "/?{id}"\n${PROPERTIES}`, "http://a", /has a parameter without a name of its own: \{id\}/u],
+    ["a parameter without a name", `url = "/?{id}"\n${PROPERTIES}`, "http://a", /has a query parameter without a fixed name: \{id\}/u],
     [
       "a name that is no property",
       `url = "/{ids}"\n${PROPERTIES}`,
@@ -283,8 +283,8 @@ describe("tools that send a request", () => {
     ],
     ["one in a header", `url = "/"\nheaders = { A = "{x}" }\n${PROPERTIES}`, "http://a", /headers: A: the template/u],
     ["one deep in the body", `url = "/"\nbody = { a = [{ b = "{x}" }] }\n${PROPERTIES}`, "http://a", /body: the template "\{x\}"/u],
-    ["a method that is none", 'url = "/"\nmethod = "G T"', "http://a", /method: the method "G T" is none/u],
-    ["a service that is none", 'url = "/"', "ftp://a", /baseUrl: must be an address of http or https/u],
+    ["a method that is none", 'url = "/"\nmethod = "G T"', "http://a", /method: the method "G T" is not an HTTP method/u],
+    ["a service that is none", 'url = "/"', "ftp://a", /baseUrl: must be an http or https address/u],
     ["an unknown key", 'url = "/"\nquery = {}', "http://a", /query: unknown key/u],
   ])("%s is refused where it stands", async (_what, lines, base, problem) => {
     const text = base === "" ? http("x", lines).replace('baseUrl = "x"', "") : http(base, lines);

@@ -208,7 +208,7 @@ describe("G01–G03 ways around the guard", () => {
     const workspace = new TemporaryWorkspace();
     symlinkSync("b", workspace.path("a"));
     symlinkSync("a", workspace.path("b"));
-    expect((await workspace.refusal("read", { path: "a" })).message).toContain("circle");
+    expect((await workspace.refusal("read", { path: "a" })).message).toContain("circular");
   });
 
   test("G02 a write never goes through a hard link to a file outside", async () => {
@@ -361,7 +361,7 @@ describe("G02 on Windows", () => {
     ["a*.txt", "a*.txt"],
     ["a\nb", "a\nb"],
   ])("%j is another name of a file, a stream or a device", (path, name) =>
-    expect(windowsNameProblem(path)).toBe(`${JSON.stringify(name)} is no name of a file on Windows`),
+    expect(windowsNameProblem(path)).toBe(`${JSON.stringify(name)} is not a valid file name on Windows`),
   );
 });
 

@@ -57,7 +57,7 @@ describe("F1.65 read", () => {
       output: { path: "a.txt", firstLine: 9, lastLine: 10, totalLines: 10 },
     });
     expect(await workspace.say("read", { path: "a.txt", offset: 2, limit: 2 })).toBe(
-      "     2\tline 2\n     3\tline 3\n(lines 2–3 of 10; read on with offset 4)",
+      "     2\tline 2\n     3\tline 3\n(lines 2–3 of 10; continue with offset 4)",
     );
   });
 
@@ -83,7 +83,7 @@ describe("F1.65 read", () => {
     const workspace = new TemporaryWorkspace({ "a.txt": `${"x".repeat(999)}\n`.repeat(1000) });
     const first = await workspace.call("read", { path: "a.txt" });
     expect(Buffer.byteLength(first.text)).toBeLessThan(200_200);
-    expect(first.text.slice(-70)).toContain("(lines 1–198 of 1000; stopped at 200 kB; read on with offset 199)");
+    expect(first.text.slice(-70)).toContain("(lines 1–198 of 1000; stopped at 200 kB; continue with offset 199)");
     expect(await workspace.say("read", { path: "a.txt", offset: 199, limit: 1 })).toMatch(/^ {3}199\tx/);
   });
 
@@ -91,21 +91,21 @@ describe("F1.65 read", () => {
     const workspace = new TemporaryWorkspace({ "big.log": `first\nsecond\n${"text\n".repeat(2000)}` });
     truncateSync(workspace.path("big.log"), 8 * 1024 * 1024 * 1024); // a sparse file: takes no room, and minutes to read
     expect(await workspace.say("read", { path: "big.log", limit: 2 })).toBe(
-      "     1\tfirst\n     2\tsecond\n(lines 1–2 of a file over 10 MiB; read on with offset 3)",
+      "     1\tfirst\n     2\tsecond\n(lines 1–2 of a file over 10 MiB; continue with offset 3)",
     );
   });
 
   testInCI("a line without end is read no further than 256 MiB, shown as it begins, and said to hide what is behind it", async () => {
     const workspace = new TemporaryWorkspace({ "big.log": `first\n${"x".repeat(9000)}`, "small.log": `${"x".repeat(9000)}\nlast\n` });
     truncateSync(workspace.path("big.log"), 100 * 1024 ** 3);
-    const cut = `     1\tfirst\n     2\t${"x".repeat(2000)}… (line cut; its end was not looked for)\n`;
-    const hint = "Take a part of the file by a command such as tail -c, or ask the user to split it.";
+    const cut = `     1\tfirst\n     2\t${"x".repeat(2000)}… (line cut; total length unknown)\n`;
+    const hint = "Read a part of the file with a command such as tail -c, or ask the user to split it.";
     const said = await workspace.say("read", { path: "big.log" });
     expect(said).toBe(
-      `${cut}(lines 1–2 of a file over 10 MiB; line 2 is longer than 256 MiB, and what is behind it cannot be read. ${hint})`,
+      `${cut}(lines 1–2 of a file over 10 MiB; line 2 is longer than 256 MiB, and what follows it cannot be read. ${hint})`,
     );
     expect((await workspace.refusal("read", { path: "big.log", offset: 3 })).toJSON()).toMatchObject({
-      message: 'Line 2 of "big.log" is longer than 256 MiB; line 3 behind it cannot be read.',
+      message: 'Line 2 of "big.log" is longer than 256 MiB; line 3 after it cannot be read.',
       hint,
     });
     expect(await workspace.say("read", { path: "small.log", offset: 2 })).toBe("     2\tlast\n(lines 2–2 of 2)");
@@ -148,7 +148,7 @@ describe("F1.65 read", () => {
     truncateSync(workspace.path(path), limit + 1);
     expect(await workspace.call("read", { path })).toMatchObject({
       content: [
-        { type: "text", text: `[file ${path}: ${mediaType}, ${limit + 1} bytes]\n(not shown: it is larger than ${largest} that is)` },
+        { type: "text", text: `[file ${path}: ${mediaType}, ${limit + 1} bytes]\n(not shown: it is larger than ${largest} that is shown)` },
       ],
       output: { path, mediaType, bytes: limit + 1, tooLarge: true },
     });
@@ -177,7 +177,7 @@ describe("text in UTF-16 and UTF-32", () => {
     const workspace = new TemporaryWorkspace({ "a.txt": bytes, "b.txt": "hello\n" });
     expect((await workspace.refusal("read", { path: "a.txt" })).toJSON()).toMatchObject({
       message: `"a.txt" is in ${encoding}, and text is read in UTF-8 only.`,
-      hint: `Convert it by a command such as iconv -f ${encoding} -t UTF-8, or ask the user to save it as UTF-8.`,
+      hint: `Convert it with a command such as iconv -f ${encoding} -t UTF-8, or ask the user to save it as UTF-8.`,
     });
     expect(await workspace.say("grep", { pattern: "hello" })).toBe(
       `b.txt:1: hello\n(not searched, as text is searched in UTF-8 only: a.txt (${encoding}))`,
@@ -192,7 +192,7 @@ describe("text in UTF-16 and UTF-32", () => {
     ];
     for (const bytes of binary) {
       const workspace = new TemporaryWorkspace({ "a.txt": bytes });
-      expect((await workspace.refusal("read", { path: "a.txt" })).message).toBe('"a.txt" is a binary file: it holds NUL bytes.');
+      expect((await workspace.refusal("read", { path: "a.txt" })).message).toBe('"a.txt" is a binary file: it contains NUL bytes.');
     }
   });
 });
@@ -200,7 +200,7 @@ describe("text in UTF-16 and UTF-32", () => {
 describe("F1.35 the binary guard", () => {
   test.each([
     ["its extension", "a.zip", "text all the same", "its extension is .zip"],
-    ["a NUL byte", "a.txt", "text\u0000text", "it holds NUL bytes"],
+    ["a NUL byte", "a.txt", "text\u0000text", "it contains NUL bytes"],
     ["control bytes over a tenth", "a.txt", "\u0001".repeat(11) + "x".repeat(89), "more than a tenth of it is control bytes"],
   ])("F1.35 text tools refuse a file for %s", async (_what, path, content, reason) => {
     const workspace = new TemporaryWorkspace({ [path]: content });

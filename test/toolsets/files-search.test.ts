@@ -237,7 +237,7 @@ describe("F1.67 list", () => {
     const lines = (await workspace.say("list", { depth: 2 })).split("\n");
     expect(lines).toHaveLength(101);
     expect(lines.filter((line) => !line.startsWith("a/f"))).toHaveLength(62);
-    expect(lines.at(-1)).toBe("(more entries exist; only 100 are shown: list a folder below, or use glob)");
+    expect(lines.at(-1)).toBe("(more entries exist; only 100 are shown: list a subfolder, or use glob)");
   });
 
   test.skipIf(process.getuid?.() === 0)("F1.67 a folder that may not be read is an error at the top and passed over below", async () => {
@@ -259,7 +259,7 @@ describe("F1.67 list", () => {
   testInCI("F1.67 a line without an end does not take the search past its limit", async () => {
     const workspace = new TemporaryWorkspace({ "a.log": `start\n${"x".repeat(9_000)}` });
     truncateSync(workspace.path("a.log"), 100 * 1024 ** 3);
-    expect(await workspace.say("grep", { pattern: "start" })).toBe("a.log:1: start\n(stopped after 256 MiB; search in a folder below)");
+    expect(await workspace.say("grep", { pattern: "start" })).toBe("a.log:1: start\n(stopped after 256 MiB; search in a subfolder)");
   });
 });
 

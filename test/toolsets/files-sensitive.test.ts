@@ -182,7 +182,7 @@ describe("a sensitive path", () => {
       for (const [name, input] of WRITES)
         expect([name, await workspace.refusal(name, { ...input, path: spelling })]).toMatchObject([
           name,
-          { code: "permission_denied", message: expect.stringContaining("other programs run or obey it") },
+          { code: "permission_denied", message: expect.stringContaining("other programs run it or take instructions from it") },
         ]);
     }
     expect(workspace.text(path)).toBe('{"password":"hunter2"}');

@@ -45,7 +45,7 @@ describe("F1.72 notebook_read", () => {
     expect(resultText(await use("notebook_read", {}))).toBe(
       "[0] markdown\n# Sales\nof May\n\n[1] code\nprint(total)\noutput: total\n42\noutput: (image/png, text/html)\noutput: ValueError: no rows",
     );
-    expect(resultText(await use("notebook_read", { from: 0, count: 1 }))).toContain("(1 more cell; go on with from: 1)");
+    expect(resultText(await use("notebook_read", { from: 0, count: 1 }))).toContain("(1 more cell; continue with from: 1)");
     expect((await use("notebook_read", { from: 2 })).error?.message).toBe('"sales.ipynb" has 2 cells; there is no cell 2.');
   });
 

@@ -45,7 +45,7 @@ describe("F1.55 scratchpad", () => {
     for (const action of ["get", "set", "delete"])
       expect((await use({ action, key: "__owner__", value: "model" })).error).toMatchObject({
         code: "invalid_input",
-        details: ['The key "__owner__" is reserved. Take one without "__" around it.'],
+        details: ['The key "__owner__" is reserved. Use one without "__" around it.'],
       });
     expect((await use({ action: "clear" })).output).toBe("Cleared.");
     expect((await use({ action: "list" })).output).toBe("The scratchpad is empty.");

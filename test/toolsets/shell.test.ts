@@ -154,7 +154,7 @@ describe("F1.64 a command that is refused or fails", () => {
       status: "error",
       output: "first\n",
       exitCode: -1,
-      error: { message: "The command was ended: it took more than 0.3 s." },
+      error: { message: "The command was stopped: it took more than 0.3 s." },
     });
   });
 
@@ -168,7 +168,7 @@ describe("F1.64 a command that is refused or fails", () => {
       status: "error",
       exitCode: -1,
       output: "begun\n",
-      error: { message: expect.stringMatching(/^The command was ended: it took more than 2\.\d s\.$/u) },
+      error: { message: expect.stringMatching(/^The command was stopped: it took more than 2\.\d s\.$/u) },
     });
   });
 
@@ -188,7 +188,7 @@ describe("F1.64 a command that is refused or fails", () => {
     expect(() => shellToolset({ root, sandbox: "docker" as "none" })).toThrow(
       'The sandbox "docker" is unknown. Use "bubblewrap" or "none".',
     );
-    expect(() => shellToolset({ root: "/" })).toThrow("root: the whole file system is no workspace for a sandbox.");
+    expect(() => shellToolset({ root: "/" })).toThrow("root: the whole file system cannot be the workspace of a sandbox.");
     expect(() => shellToolset({ root, env: { "a b": "" } })).toThrow('env: "a b" is not the name of a variable.');
   });
 });
@@ -287,7 +287,7 @@ describe.skipIf(!HAS_SANDBOX)(`in the sandbox${SANDBOX}`, () => {
     const command = "cat .env; echo x >> package.json; echo x >> ok.txt; mkdir .vscode";
     const strict = await bash(await openedRuntime({ root }), command);
     expect(String(strict.output)).toMatch(
-      /\.env: Permission denied\n.*package\.json: Read-only file system\n\n\[Files were made .*: \.vscode\]$/u,
+      /\.env: Permission denied\n.*package\.json: Read-only file system\n\n\[Files were created .*: \.vscode\]$/u,
     );
     const open = await bash(await openedRuntime({ root, allowSensitive: ["**"] }), "cat .env; echo x >> package.json");
     expect([open.output, readFileSync(join(root, "package.json"), "utf8")]).toEqual(["A=1", "{}x\n"]);

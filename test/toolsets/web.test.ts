@@ -89,7 +89,7 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
 
   test("F1.69 other texts come as they are, in parts; the cap says how to go on", async () => {
     const { fetchPage } = await bench(send("text/plain", "0123456789"));
-    expect(resultText(await fetchPage("/t", { maxChars: 4 }))).toMatch(/\n\n0123\n\n\(6 more characters; go on with from: 4\)$/u);
+    expect(resultText(await fetchPage("/t", { maxChars: 4 }))).toMatch(/\n\n0123\n\n\(6 more characters; continue with from: 4\)$/u);
     expect(resultText(await fetchPage("/t", { from: 8 }))).toMatch(/\n\n89$/u);
     expect(resultText(await fetchPage("/t", { from: 10 }))).toMatch(/\(no text\)$/u);
   });
@@ -104,7 +104,7 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
       from += text.length;
     }
     expect(read).toEqual(["😀", "😀", "a", "😀"]);
-    expect(resultText(await fetchPage("/t", { maxChars: 3 }))).toMatch(/😀😀\n\n\(3 more characters; go on with from: 4\)$/u);
+    expect(resultText(await fetchPage("/t", { maxChars: 3 }))).toMatch(/😀😀\n\n\(3 more characters; continue with from: 4\)$/u);
   });
 
   const PNG = Buffer.from("iVBORw0KGgo=", "base64");
@@ -129,8 +129,8 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
   });
 
   test.each([
-    ["a page", Buffer.from("<h1>Log in</h1>"), "execution_failed", /it is sent as image\/png, and is no image\.$/u],
-    ["nothing", Buffer.alloc(0), "execution_failed", /and is no image\.$/u],
+    ["a page", Buffer.from("<h1>Log in</h1>"), "execution_failed", /it is sent as image\/png, but is not an image\.$/u],
+    ["nothing", Buffer.alloc(0), "execution_failed", /but is not an image\.$/u],
     ["more than providers take", Buffer.concat([PNG, Buffer.alloc(3_500_000)]), "too_large", /at most 3500000 are shown\.$/u],
   ])("F1.69 %s that is sent as image/png is refused, as providers would refuse every later request", async (_what, body, code, message) => {
     const { fetchPage } = await bench(send("image/png", body));
@@ -247,7 +247,9 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     ];
     const content = streamOf(Buffer.from("BT /F1 24 Tf 72 720 Td <4f60597d> Tj ET"));
     const { fetchPage } = await bench(send("application/pdf", pdfOfObjects(content, { font, more })));
-    expect(resultText(await fetchPage("/"))).toContain("(text is missing: the character maps UniGB-UCS2-H are not installed");
+    expect(resultText(await fetchPage("/"))).toContain(
+      "(text is missing: the character maps UniGB-UCS2-H of the package pdfjs-dist are not installed",
+    );
   });
 
   test("F1.69 a stream that is packed twice is read", async () => {
@@ -401,11 +403,11 @@ describe("F1.69 web_search", () => {
     [{ provider: "searxng" }, "The search provider searxng needs the url of its server."],
     [
       { provider: "searxng", url: "http://bob:pw@a" },
-      "The url of the search has a user name, password, query or fragment, which it cannot take.",
+      "The url of the search has a user name, password, query or fragment, which is not supported.",
     ],
     [
       { provider: "searxng", url: "http://a?x=1" },
-      "The url of the search has a user name, password, query or fragment, which it cannot take.",
+      "The url of the search has a user name, password, query or fragment, which is not supported.",
     ],
     [{ provider: "searxng", url: "ftp://a" }, 'The url "ftp://a" of the search is not an http or https address.'],
   ])("F1.69 %j is refused where it is written", (search, message) => {

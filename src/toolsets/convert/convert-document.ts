@@ -43,8 +43,8 @@ export async function convertDocument(job: ConvertJob, signal: AbortSignal): Pro
 function startWorker(job: ConvertJob): Worker {
   const file = workerFile(import.meta.url);
   if (file === undefined)
-    throw new ToolError("unavailable", "Documents are converted in a thread, whose file a bundle does not have.", {
-      operatorHint: 'Mark "haft" as an external package of the bundle.',
+    throw new ToolError("unavailable", "Documents are converted in a worker thread, and its file is not in the bundle.", {
+      operatorHint: 'Mark the package "haft" as external in the bundler.',
     });
   return threadOf(file, job);
 }

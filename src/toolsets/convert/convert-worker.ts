@@ -116,9 +116,7 @@ async function convertPdf(bytes: Uint8Array): Promise<ConvertAnswer> {
   const [fault] = faults;
   if (fault !== undefined && faults.length === pages.length) throw new Error(fault);
   if (missingMaps.size > 0)
-    pages.unshift(
-      `(text is missing: the character maps ${[...missingMaps].join(", ")} are not installed, which are in the package pdfjs-dist)`,
-    );
+    pages.unshift(`(text is missing: the character maps ${[...missingMaps].join(", ")} of the package pdfjs-dist are not installed)`);
   return { text: pages.join("\n\n"), title: undefined };
 }
 

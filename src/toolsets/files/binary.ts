@@ -41,7 +41,7 @@ export function binaryReason(name: string, head?: Buffer): string | undefined {
 function controlReason(codes: Iterable<number> & { readonly length: number }): string | undefined {
   let control = 0;
   for (const code of codes) {
-    if (code === 0) return "it holds NUL bytes";
+    if (code === 0) return "it contains NUL bytes";
     if (isControl(code)) control++;
   }
   return control > codes.length * MAX_CONTROL_SHARE ? "more than a tenth of it is control bytes" : undefined;
@@ -85,5 +85,5 @@ export function refuseBinary(shown: string, head?: Buffer): void {
 }
 
 function toUtf8(encoding: string): string {
-  return `Convert it by a command such as iconv -f ${encoding} -t UTF-8, or ask the user to save it as UTF-8.`;
+  return `Convert it with a command such as iconv -f ${encoding} -t UTF-8, or ask the user to save it as UTF-8.`;
 }

@@ -89,7 +89,7 @@ export function textOf(file: CurrentFile): string {
   } catch (thrown: unknown) {
     throw new ToolError("execution_failed", `${JSON.stringify(file.shown)} is not UTF-8 text, and no other encoding is supported here.`, {
       outcome: "failed",
-      hint: "Convert it to UTF-8 by a command such as iconv, or ask the user to save it as UTF-8.",
+      hint: "Convert it to UTF-8 with a command such as iconv, or ask the user to save it as UTF-8.",
       cause: thrown,
     });
   }
@@ -98,7 +98,8 @@ export function textOf(file: CurrentFile): string {
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 function encode(text: string): Buffer {
-  if (!text.isWellFormed()) throw new ToolError("invalid_input", "The text holds half a surrogate pair, which no file can hold as UTF-8.");
+  if (!text.isWellFormed())
+    throw new ToolError("invalid_input", "The text contains half a surrogate pair, which cannot be written as UTF-8.");
   return Buffer.from(text, "utf8");
 }
 

@@ -145,7 +145,7 @@ async function multiEditFile(workspace: Workspace, input: MultiEditInput, contex
 }
 
 function textToEdit(before: CurrentFile | undefined, path: string): string {
-  if (before === undefined) throw refusal(`Cannot edit ${JSON.stringify(path)}: it does not exist.`, "Use write to make it.");
+  if (before === undefined) throw refusal(`Cannot edit ${JSON.stringify(path)}: it does not exist.`, "Use write to create it.");
   return textOf(before);
 }
 

@@ -18,7 +18,7 @@ const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map<string, Explanati
   ],
   ["ENOTDIR", { code: "execution_failed", text: "a part of the path is a file, not a folder" }],
   ["EISDIR", { code: "execution_failed", text: "it is a folder", hint: "Give the path of a file." }],
-  ["ELOOP", { code: "execution_failed", text: "the path holds a link that leads in a circle, or became a link while it was opened" }],
+  ["ELOOP", { code: "execution_failed", text: "the path contains a circular link, or became a link while it was opened" }],
   ["ENXIO", { code: "execution_failed", text: "it is a socket or device, not a regular file" }],
   ["EACCES", { code: "permission_denied", text: "the operating system does not allow it" }],
   ["EPERM", { code: "permission_denied", text: "the operating system does not allow it" }],
@@ -28,7 +28,7 @@ const EXPLANATIONS: ReadonlyMap<string, Explanation> = new Map<string, Explanati
   ["ENOSPC", { code: "execution_failed", text: "the disk is full" }],
   [
     "EBUSY",
-    { code: "execution_failed", text: "it is mounted by itself, or in use, and cannot be replaced", hint: "Ask the user to change it." },
+    { code: "execution_failed", text: "it is a mount point, or in use, and cannot be replaced", hint: "Ask the user to change it." },
   ],
   ["EDQUOT", { code: "execution_failed", text: "the disk quota is used up" }],
   ["EMFILE", { code: "execution_failed", text: "too many files are open", retryable: true }],
@@ -51,7 +51,7 @@ export function fileError(thrown: unknown, action: { readonly verb: string; read
   if (systemError === undefined) return ToolError.fromUnknown(thrown);
   const { code, text, hint, retryable } = EXPLANATIONS.get(systemError) ?? {
     code: "execution_failed",
-    text: `the file system answered ${systemError}`,
+    text: `the file system reported ${systemError}`,
   };
   return new ToolError(code, `Cannot ${action.verb} ${JSON.stringify(action.shown)}: ${text}.`, {
     outcome: "failed",

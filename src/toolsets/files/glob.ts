@@ -72,7 +72,7 @@ async function glob(workspace: Workspace, input: GlobInput, context: ToolContext
   const more = found.length > limit;
   const notes = [
     more ? `more files match; the ${limit} newest of ${found.length} are shown` : undefined,
-    walk.stopped ? `stopped after ${MAX_ENTRIES} entries; search in a folder below` : undefined,
+    walk.stopped ? `stopped after ${MAX_ENTRIES} entries; search in a subfolder` : undefined,
     walk.unopened > 0 ? `folders that could not be opened and were not searched: ${walk.unopened}` : undefined,
     found.length === 0 ? `no file matches ${input.pattern}${walk.ignored > 0 ? "; ignored files were not searched" : ""}` : undefined,
   ];

@@ -146,8 +146,8 @@ class Grep {
     const shown = firstMatches(this.#found, this.#limit);
     const notes = [
       more ? `more matches exist; only ${this.#limit} are shown: narrow the pattern, path or glob` : undefined,
-      this.#bytesLeft <= 0 ? `stopped after ${MAX_SEARCHED_BYTES / 1024 / 1024} MiB; search in a folder below` : undefined,
-      walk.stopped ? `stopped after ${MAX_ENTRIES} entries; search in a folder below` : undefined,
+      this.#bytesLeft <= 0 ? `stopped after ${MAX_SEARCHED_BYTES / 1024 / 1024} MiB; search in a subfolder` : undefined,
+      walk.stopped ? `stopped after ${MAX_ENTRIES} entries; search in a subfolder` : undefined,
       walk.unopened > 0 ? `folders that could not be opened and were not searched: ${walk.unopened}` : undefined,
       this.#unreadable > 0 ? `${plural(this.#unreadable, "file")} could not be opened` : undefined,
       this.#withheld > 0 ? `not searched, as credentials are kept there: ${this.#withheld}` : undefined,

@@ -80,7 +80,7 @@ export class LineWindow {
   #showLine(): void {
     if (!this.#wanted) return;
     const text = Buffer.concat(this.#kept, this.#keptBytes).toString("utf8");
-    const length = this.endlessLine === undefined ? `${this.#lineBytes} bytes in all` : "its end was not looked for";
+    const length = this.endlessLine === undefined ? `${this.#lineBytes} bytes in all` : "total length unknown";
     const line = `${String(this.#line).padStart(6)}\t${cutLine(text, length, MAX_LINE_CHARS)}`;
     this.#shownBytes += Buffer.byteLength(line) + 1;
     if (this.#shownBytes > MAX_SHOWN_BYTES) this.stoppedAt = this.#line;

@@ -46,7 +46,7 @@ async function listFiles(workspace: Workspace, input: ListInput, context: ToolCo
   const walk = new Walk({ workspace, signal: context.signal });
   const { paths, more } = await collect(walk, { workspace, start: await walk.start(place), depth: input.depth ?? DEFAULT_DEPTH });
   const notes = [
-    more ? `more entries exist; only ${LIST_LIMIT} are shown: list a folder below, or use glob` : undefined,
+    more ? `more entries exist; only ${LIST_LIMIT} are shown: list a subfolder, or use glob` : undefined,
     walk.stopped ? `stopped after ${MAX_ENTRIES} entries` : undefined,
     walk.unopened > 0 ? `folders that could not be opened and are not listed: ${walk.unopened}` : undefined,
     walk.ignored > 0 ? `${walk.ignored} ignored, not shown` : undefined,

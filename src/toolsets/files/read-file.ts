@@ -20,7 +20,7 @@ import { type Place, type Workspace, pathSchema } from "./workspace-path.ts";
 /** Maximum size of a PDF that is read as text, in bytes. */
 const MAX_PDF_BYTES = 32 * 1024 * 1024;
 const MAX_LINE_MIB = MAX_LINE_BYTES / 1024 / 1024;
-const AFTER_LONG_LINE = "Take a part of the file by a command such as tail -c, or ask the user to split it.";
+const AFTER_LONG_LINE = "Read a part of the file with a command such as tail -c, or ask the user to split it.";
 
 interface ReadInput {
   readonly path: string;
@@ -123,7 +123,7 @@ function pastEnd(place: Place, window: LineWindow, first: number): ToolError {
 
 function notReached(place: Place, endless: number, first: number): ToolError {
   return refusal(
-    `Line ${endless} of ${JSON.stringify(place.shown)} is longer than ${MAX_LINE_MIB} MiB; line ${first} behind it cannot be read.`,
+    `Line ${endless} of ${JSON.stringify(place.shown)} is longer than ${MAX_LINE_MIB} MiB; line ${first} after it cannot be read.`,
     AFTER_LONG_LINE,
   );
 }
@@ -133,7 +133,7 @@ function mentionOf(place: Place, { file, media }: { readonly file: OpenFile; rea
   const [kind, limit] = media.kind === "image" ? ["image", "3.5 MB"] : ["PDF", "4.5 MB"];
   const { mediaType } = media;
   const bytes = file.stats.size;
-  const text = `[file ${pathLine(place.shown)}: ${mediaType}, ${bytes} bytes]\n(not shown: it is larger than ${limit}, the largest ${kind} that is)`;
+  const text = `[file ${pathLine(place.shown)}: ${mediaType}, ${bytes} bytes]\n(not shown: it is larger than ${limit}, the largest ${kind} that is shown)`;
   return textOutput(text, { path: place.shown, mediaType, bytes, tooLarge: true });
 }
 
@@ -185,8 +185,8 @@ function describeLines(place: Place, shown: { first: number; window: LineWindow;
 }
 
 function wayOn({ endlessLine }: LineWindow, last: number): string {
-  if (endlessLine !== last) return `read on with offset ${last + 1}`;
-  return `line ${last} is longer than ${MAX_LINE_MIB} MiB, and what is behind it cannot be read. ${AFTER_LONG_LINE}`;
+  if (endlessLine !== last) return `continue with offset ${last + 1}`;
+  return `line ${last} is longer than ${MAX_LINE_MIB} MiB, and what follows it cannot be read. ${AFTER_LONG_LINE}`;
 }
 
 /** Returns the id of the call that showed the same part of the same file, if such references are enabled. */

@@ -47,7 +47,7 @@ export function checkRead(context: ToolContext, place: { readonly real: string; 
 export function stale(shown: string): Error {
   return refusal(
     `${JSON.stringify(shown)} changed on disk since it was read; nothing was written.`,
-    "Read it again, then make the change to what it holds now.",
+    "Read it again, then make the change to its current content.",
   );
 }
 

@@ -94,7 +94,7 @@ function readHunks(diff: string): readonly Hunk[] | Problem {
     else return unusable(`${JSON.stringify(line.slice(0, 80))} begins with neither a space, "-" nor "+"`);
   }
   if (hunks.length === 0) return unusable("it has no hunk");
-  if (hunks.length > MAX_HUNKS) return unusable(`it has ${hunks.length} hunks, and ${MAX_HUNKS} are read`);
+  if (hunks.length > MAX_HUNKS) return unusable(`it has ${hunks.length} hunks, and at most ${MAX_HUNKS} are read`);
   if (hunks.some(({ lines }) => lines.every(({ mark }) => mark === " "))) return unusable("a hunk changes nothing");
   return hunks;
 }
@@ -158,7 +158,7 @@ function startOf({ lines }: Hunk, line: number): number {
 function insertionPlace(at: number | undefined, lines: readonly string[], from: number): number | Problem {
   const end = bare(lines.at(-1)) === "" ? lines.length - 1 : lines.length; // there is no line after the last line end
   if (at !== undefined && at >= from && at <= lines.length) return Math.min(at, end);
-  return { problem: "only adds lines, and names no line of the file before them", hint: COPY_EXACTLY };
+  return { problem: "only adds lines, and does not show the line of the file before them", hint: COPY_EXACTLY };
 }
 
 function bare(line: string | undefined): string | undefined {

@@ -183,10 +183,11 @@ function warningOf(mark: JsonValue | undefined): Warning | undefined {
 }
 
 function keptFrom(shown: string, what: "read" | "changed", sensitivity: Sensitivity): ToolError {
-  const why = sensitivity === "credentials" ? "it is a place where credentials are kept" : "other programs run or obey it";
+  const why =
+    sensitivity === "credentials" ? "it is a place where credentials are kept" : "other programs run it or take instructions from it";
   return new ToolError("permission_denied", `${JSON.stringify(shown)} may not be ${what}: ${why}.`, {
     hint: what === "read" ? "Go on without it, or ask the user for what you need to know." : "Ask the user to change it.",
-    operatorHint: "The option allowSensitive of the toolset lets files through that it names.",
+    operatorHint: "The option allowSensitive of the toolset allows the files that it names.",
   });
 }
 
@@ -243,12 +244,12 @@ function checkSpelling(path: string): void {
 function spellingProblem(path: string): string | undefined {
   if (path === "") return "it is empty";
   if (path.length > MAX_PATH_LENGTH) return `it has ${path.length} characters, and ${MAX_PATH_LENGTH} is the limit`;
-  if (path.includes("\u0000")) return "it holds a NUL character";
-  if (!path.isWellFormed()) return "it holds half a surrogate pair";
+  if (path.includes("\u0000")) return "it contains a NUL character";
+  if (!path.isWellFormed()) return "it contains half a surrogate pair";
   if (path === "~" || path.startsWith("~/") || path.startsWith("~\\")) return '"~" is not expanded';
   if (/^(?:file:|[a-z][a-z\d+.-]*:\/\/)/iu.test(path)) return "it is a URL";
   if (sep === "/" && /^[a-z]:(?:$|[\\/])/iu.test(path)) return "it names a drive";
-  if (sep === "/") return path.includes("\\") ? "it holds a backslash" : undefined;
+  if (sep === "/") return path.includes("\\") ? "it contains a backslash" : undefined;
   return windowsNameProblem(path);
 }
 
@@ -256,7 +257,7 @@ function spellingProblem(path: string): string | undefined {
 export function windowsNameProblem(path: string): string | undefined {
   const names = path.replace(/^(?:[\\/]{2}[?.][\\/])?[a-z]:/iu, "").split(/[\\/]/u);
   const wrong = names.find((name) => name !== "." && name !== ".." && WRONG_ON_WINDOWS.test(name));
-  return wrong === undefined ? undefined : `${JSON.stringify(wrong)} is no name of a file on Windows`;
+  return wrong === undefined ? undefined : `${JSON.stringify(wrong)} is not a valid file name on Windows`;
 }
 
 /** @see https://learn.microsoft.com/windows/win32/fileio/naming-a-file */

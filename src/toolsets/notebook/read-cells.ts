@@ -49,7 +49,7 @@ async function readCells(workspace: Workspace, { path, from = 0, count = 50 }: R
   recordRead(context, place.real, file.known);
   const left = cells.length - from - shown.length;
   const parts = shown.map((cell, at) => cellText(cell, from + at));
-  if (left > 0) parts.push(`(${plural(left, "more cell")}; go on with from: ${from + shown.length})`);
+  if (left > 0) parts.push(`(${plural(left, "more cell")}; continue with from: ${from + shown.length})`);
   const text = cells.length === 0 ? "The notebook has no cells." : parts.join("\n\n");
   return new ToolOutput({
     content: [{ type: "text", text }],

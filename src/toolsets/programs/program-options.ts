@@ -101,7 +101,7 @@ export function programSettings(options: ProgramOptions): ProgramSettings {
       throw new ToolError("invalid_argument", `env: ${JSON.stringify(name)} is not the name of a variable.`);
   const root = existing(options.root, "root");
   if (sandbox === "bubblewrap" && root === "/")
-    throw new ToolError("invalid_config", "root: the whole file system is no workspace for a sandbox.");
+    throw new ToolError("invalid_config", "root: the whole file system cannot be the workspace of a sandbox.");
   return {
     root,
     sandbox,

@@ -73,7 +73,7 @@ export class ProgramRunner {
     this.#clock = clock;
     this.#closing = new AbortController();
     if (process.platform === "win32")
-      throw new ToolError("unavailable", "Programs of models are not run on Windows.", {
+      throw new ToolError("unavailable", "Programs started by a model are not supported on Windows.", {
         retryable: false,
         operatorHint: "Run Haft in the Windows Subsystem for Linux, or remove the toolset.",
       });
@@ -203,7 +203,7 @@ async function notesSince(found: readonly Found[], workspace: Pick<ProtectedWork
   }
 }
 
-const MADE = "Files were made that other programs run or obey, or where credentials are kept";
+const MADE = "Files were created that other programs run or take instructions from, or where credentials are kept";
 const CLOSED = "Folders were made unreadable, which later commands cannot open until the user makes them readable again";
 
 /** Returns the effects of a program. In the sandbox it only changes the writable folders; without one they are undeclared. */
@@ -217,7 +217,7 @@ export function programEffects({ sandbox, root, readable, writable, network, ove
 /** Returns the answer. A program that was stopped has the exit code -1, and its output so far. */
 function answerOf({ exitCode, stop, output: written, errorOutput, limits, notes }: RunEnd, what: string): ToolOutput {
   const output = written + errorOutput + notes.map((note) => `\n[${note}]`).join("");
-  if (stop !== undefined) return new ToolOutput({ output, exitCode: -1, error: `The ${what} was ended: ${REASONS[stop](limits)}.` });
+  if (stop !== undefined) return new ToolOutput({ output, exitCode: -1, error: `The ${what} was stopped: ${REASONS[stop](limits)}.` });
   if (exitCode === 0) return new ToolOutput({ output, exitCode });
   return new ToolOutput({ output, exitCode: exitCode ?? -1, error: `The ${what} exited with code ${exitCode}.` });
 }

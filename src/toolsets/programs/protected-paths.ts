@@ -72,7 +72,7 @@ export async function sensitivePaths({ root, allowed }: Pick<ProtectedWorkspace,
         continue;
       }
       for (const entry of all) {
-        if (++entries > MAX_ENTRIES) throw tooMuch("files and folders", MAX_ENTRIES, "Take a smaller root.");
+        if (++entries > MAX_ENTRIES) throw tooMuch("files and folders", MAX_ENTRIES, "Use a smaller root.");
         const segments = [...folder, entry.name];
         const sensitivity = sensitivityOf(segments, basename(root));
         const isKept = sensitivity !== undefined && !isAllowed(segments);
@@ -92,7 +92,7 @@ export async function sensitivePaths({ root, allowed }: Pick<ProtectedWorkspace,
     level = next;
   }
   if (found.length > MAX_EXCEPTIONS)
-    throw tooMuch("files that are protected", MAX_EXCEPTIONS, "Take a smaller root, or let files through with allowSensitive.");
+    throw tooMuch("files that are protected", MAX_EXCEPTIONS, "Use a smaller root, or allow files with allowSensitive.");
   return found;
 }
 
@@ -128,25 +128,21 @@ export function openExceptions(
 }
 
 function closed(path: string): ToolError {
-  return new ToolError(
-    "permission_denied",
-    `${JSON.stringify(path)} may not be opened, so that it cannot be protected. No command can be run.`,
-    {
-      outcome: "not_started",
-      hint: "Ask the user to make it readable again.",
-      operatorHint: "Give yourself the rights to it and to the folders that it lies in: chmod u+rwx.",
-    },
-  );
+  return new ToolError("permission_denied", `${JSON.stringify(path)} cannot be opened, so it cannot be protected. No command can be run.`, {
+    outcome: "not_started",
+    hint: "Ask the user to make it readable again.",
+    operatorHint: "Restore your permissions on it and on the folders that contain it: chmod u+rwx.",
+  });
 }
 
 function tooMuch(what: string, most: number, operatorHint: string): ToolError {
   return new ToolError(
     "limit_exceeded",
-    `The workspace has more than ${most} ${what} in three folders' depth. No command can be run in it.`,
+    `The workspace has more than ${most} ${what} in its top three levels. No command can be run in it.`,
     {
       outcome: "not_started",
       retryable: false,
-      hint: "Remove files with the tools for files, or ask the user to.",
+      hint: "Remove files with the file tools, or ask the user to.",
       operatorHint,
     },
   );

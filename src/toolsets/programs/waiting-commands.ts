@@ -16,7 +16,7 @@ function terminal(programs: string, unless?: RegExp): Waiting {
     pattern: new RegExp(`^(?:sudo\\s+)?(?:${programs})(?:\\s|$)`, "u"),
     ...(unless === undefined ? {} : { unless }),
     reason: NO_TERMINAL,
-    instead: "Read and change files with the tools for files, and use commands that print and end.",
+    instead: "Read and change files with the file tools, and use commands that print and end.",
   };
 }
 

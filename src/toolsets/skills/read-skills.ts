@@ -71,7 +71,7 @@ async function readSkill(root: string, folder: string, warn: (warning: string) =
     const fields = isJsonObject(value) ? value : {};
     const [name = folder, description] = [own(fields, "name"), own(fields, "description")];
     if (typeof name !== "string" || name.length > MAX_NAME_LENGTH || !/^[a-z0-9][a-z0-9_-]*$/iu.test(name))
-      return leftOut(`its name ${JSON.stringify(name)} is not 1 to ${MAX_NAME_LENGTH} letters, digits, "-" and "_".`);
+      return leftOut(`its name ${JSON.stringify(name)} must be 1 to ${MAX_NAME_LENGTH} letters, digits, "-" and "_".`);
     if (typeof description !== "string" || description.trim() === "") return leftOut('its front matter has no "description".');
     return { name, description: oneLine(description), folder };
   } catch (thrown: unknown) {

@@ -57,7 +57,7 @@ const MAX_SAID = 2_000;
 export function commandTool(tool: Tool, template: CommandTemplate, place: CommandPlace): Tool {
   const [program = "", ...written] = template.command;
   if (program === "" || program.includes("{"))
-    throw new ToolError("invalid_argument", "the first word of command must be a program; it is no template.");
+    throw new ToolError("invalid_argument", "the first word of command must be a program, not a template.");
   const args = written.map((text) => new InputTemplate(text, tool.inputSchema));
   const stdin = template.stdin === undefined ? undefined : new InputTemplate(template.stdin, tool.inputSchema);
   const { output = "text", okExitCodes = [0] } = template;
@@ -114,7 +114,7 @@ function refuseOption(text: string, template: string): void {
   if (!text.startsWith("-")) return;
   throw new ToolError(
     "invalid_input",
-    `The value ${JSON.stringify(text.slice(0, 200))} for ${template} begins with a dash, and would be an option of the program.`,
+    `The value ${JSON.stringify(text.slice(0, 200))} for ${template} begins with a dash, and would be read as an option of the program.`,
     {
       hint: 'Write a path as "./-name".',
       operatorHint: 'In the template, put "--" before it, or write it as --option={name}.',
@@ -128,7 +128,7 @@ function answerOf(
 ): ToolOutput {
   const said = errorOutput.trim().slice(-MAX_SAID);
   if (stop !== undefined)
-    return new ToolOutput({ output: text, exitCode: -1, error: `${program} was ended: ${stop === "time" ? "its time was up" : stop}.` });
+    return new ToolOutput({ output: text, exitCode: -1, error: `${program} was stopped: ${stop === "time" ? "it took too long" : stop}.` });
   if (exitCode === undefined || !okExitCodes.includes(exitCode))
     return new ToolOutput({
       output: text,

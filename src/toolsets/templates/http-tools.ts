@@ -63,9 +63,12 @@ export function readHttpTemplate(template: HttpTemplate, schema: JsonSchema): Ht
   const { url, headers = {}, body } = template;
   const method = template.method ?? (body === undefined ? "GET" : "POST");
   if (!METHOD.test(method))
-    throw new ToolError("invalid_argument", `the method ${JSON.stringify(method)} is none, such as "GET" or "POST".`);
+    throw new ToolError(
+      "invalid_argument",
+      `the method ${JSON.stringify(method)} is not an HTTP method; give one such as "GET" or "POST".`,
+    );
   if (!url.startsWith("/") || url.startsWith("//") || url.includes("#"))
-    throw new ToolError("invalid_argument", `the url ${JSON.stringify(url)} must begin with one slash: it is below baseUrl.`);
+    throw new ToolError("invalid_argument", `the url ${JSON.stringify(url)} must begin with one slash: it is relative to baseUrl.`);
   const mark = url.indexOf("?");
   const path = new InputTemplate(mark < 0 ? url : url.slice(0, mark), schema);
   const pairs =
@@ -78,7 +81,7 @@ export function readHttpTemplate(template: HttpTemplate, schema: JsonSchema): Ht
   const query = pairs.map((pair) => {
     const [name = "", ...value] = pair.split("=");
     if (/[{}]/u.test(name))
-      throw new ToolError("invalid_argument", `the url ${JSON.stringify(url)} has a parameter without a name of its own: ${pair}.`, {
+      throw new ToolError("invalid_argument", `the url ${JSON.stringify(url)} has a query parameter without a fixed name: ${pair}.`, {
         hint: "Write ?name={name}.",
       });
     return [name, new InputTemplate(value.join("="), schema)] as const;
@@ -110,7 +113,7 @@ export class HttpTemplateEngine implements Engine {
   constructor(service: HttpService, templates: ReadonlyMap<string, HttpRequestTemplate>) {
     const url = URL.canParse(service.baseUrl) ? new URL(service.baseUrl) : undefined;
     if (url === undefined || !/^https?:$/u.test(url.protocol) || url.search !== "" || url.hash !== "" || url.username !== "")
-      throw new ToolError("invalid_argument", "must be an address of http or https without user, query and fragment.");
+      throw new ToolError("invalid_argument", "must be an http or https address without user, query or fragment.");
     this.#service = service;
     this.#templates = templates;
     this.#secrets = new Secrets({ document: {}, headers: service.headers });

@@ -86,7 +86,7 @@ function isTemplates(template: object): template is readonly JsonTemplate[] {
 function checkProperty(path: readonly string[], schema: JsonSchema, text: string): void {
   const template = `the template ${JSON.stringify(text)} names`;
   if (typeof schema === "object" && Object.keys(schema).length === 0)
-    throw new ToolError("invalid_argument", `${template} "{${path.join(".")}}", and the tool has no inputSchema.`, {
+    throw new ToolError("invalid_argument", `${template} "{${path.join(".")}}", but the tool has no inputSchema.`, {
       hint: "Describe its input.",
     });
   const fault = pathFault(path, schema);

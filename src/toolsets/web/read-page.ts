@@ -36,7 +36,7 @@ export async function readPage(response: HttpResponse, { from, maxChars = MAX_CH
   }
   if (!isTextType(type)) {
     response.discard();
-    throw unreadable(url, `it is ${type === "" ? "of no known type" : type}`);
+    throw unreadable(url, `it is ${type === "" ? "of unknown type" : type}`);
   }
   const text = decodeText(await response.bytes(), mediaType);
   if (text === undefined) throw unreadable(url, `its encoding ${String(mediaType.charset)} is unknown`);
@@ -73,7 +73,7 @@ function shown(text: string, { url, title = "", from, maxChars }: Shown): ToolOu
   const part = text.slice(from, isInCharacter ? cut + 1 : cut).toWellFormed();
   const end = from + part.length;
   const heading = `${title === "" ? "" : `${title}\n`}${url}\n\n`;
-  const rest = end < text.length ? `\n\n(${text.length - end} more characters; go on with from: ${end})` : "";
+  const rest = end < text.length ? `\n\n(${text.length - end} more characters; continue with from: ${end})` : "";
   return new ToolOutput({
     content: [{ type: "text", text: `${heading}${part === "" ? "(no text)" : part}${rest}` }],
     output: { url, title, text: part, from, length: text.length },
@@ -89,7 +89,7 @@ function image(bytes: Uint8Array, sentAs: string, url: string): ToolOutput {
   const body = Buffer.from(bytes);
   const media = detectMedia(body);
   if (media?.kind !== "image")
-    throw new ToolError("execution_failed", `${url} cannot be shown: it is sent as ${sentAs}, and is no image.`, { outcome: "failed" });
+    throw new ToolError("execution_failed", `${url} cannot be shown: it is sent as ${sentAs}, but is not an image.`, { outcome: "failed" });
   const { mediaType } = media;
   return new ToolOutput({
     content: [

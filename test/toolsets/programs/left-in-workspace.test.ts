@@ -115,8 +115,8 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     const root = folderWith({}, "/var/tmp");
     const runtime = await openedRuntime({ root });
     const text = await said(runtime, "for i in $(seq 1 600); do : > .env.$i; done; echo done");
-    const why = "The workspace has more than 500 files that are protected in three folders' depth. No command can be run in it.";
-    expect(text).toBe(`done\n\n[${why} Remove files with the tools for files, or ask the user to.]`);
+    const why = "The workspace has more than 500 files that are protected in its top three levels. No command can be run in it.";
+    expect(text).toBe(`done\n\n[${why} Remove files with the file tools, or ask the user to.]`);
   });
 
   test("credentials in folders that other programs obey cannot be read, and the folders stay read-only", async () => {
@@ -271,13 +271,13 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
       onTestFinished(() => ["", "a", "b"].forEach((folder) => chmodSync(join(root, folder), 0o700)));
       const runtime = await openedRuntime({ root, protect: [join(root, "b/locked.toml")] });
       expect(await said(runtime, `chmod ${mode} a b; echo x > .npmrc`)).toBe(
-        "\n[Files were made that other programs run or obey, or where credentials are kept: .npmrc]" +
+        "\n[Files were created that other programs run or take instructions from, or where credentials are kept: .npmrc]" +
           "\n[Folders were made unreadable, which later commands cannot open until the user makes them readable again: a, b]",
       );
       const text = await said(runtime, "chmod 700 a b; cat a/.env; echo x > a/package.json; mv b c; mkdir b; echo x > b/locked.toml");
       expect(text).not.toContain("KEY=");
       expect(await said(runtime, "chmod 311 .")).toBe(
-        `\n[${JSON.stringify(root)} may not be opened, so that it cannot be protected. No command can be run. Ask the user to make it readable again.]`,
+        `\n[${JSON.stringify(root)} cannot be opened, so it cannot be protected. No command can be run. Ask the user to make it readable again.]`,
       );
       expect((await bash(runtime, "chmod 700 .; cat .env")).error).toMatchObject({ code: "permission_denied", outcome: "not_started" });
       ["", "a", "b"].forEach((folder) => chmodSync(join(root, folder), 0o700));
