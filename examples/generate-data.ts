@@ -56,5 +56,5 @@ warning: No output schema for weather::warn: Not valid JSON at line 1, column 1:
 4 edges, of which weather::forecast has 1
 chain: maps::locate → weather::forecast → weather::warn
 fan-in: weather::forecast → maps::route → weather::warn
-The chain sampler was asked for 4 tools, and found 3 that feed each other so. The longest: maps::locate → weather::forecast → weather::warn
+The chain sampler was asked for 4 tools, but found only 3 that feed each other in this way. The longest: maps::locate → weather::forecast → weather::warn
 */

@@ -30,8 +30,8 @@ export class Artifacts {
       "not_found",
       value === undefined
         ? `There is no artifact ${JSON.stringify(key)}.`
-        : `The artifact ${JSON.stringify(key)} is no ${type.name}, so another enrichment made it.`,
-      { hint: `Run the enrichment that makes it. There ${known.length === 0 ? "are none" : `is ${known.join(", ")}`}.` },
+        : `The artifact ${JSON.stringify(key)} is not of the type ${type.name}, so another enrichment made it.`,
+      { hint: `Run the enrichment that makes it. There are${known.length === 0 ? " none" : `: ${known.join(", ")}`}.` },
     );
   }
 }

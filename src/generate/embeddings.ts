@@ -72,7 +72,7 @@ function sameLength(tools: readonly CatalogTool[], vectors: readonly (Float32Arr
   const lengths = new Set(vectors.map((vector) => vector?.length));
   if (lengths.size > 1) {
     throw new ToolError("invalid_output", `The vectors of tools differ in length: ${[...lengths].join(", ")}.`, {
-      hint: "Another model has made those in the cache: give each model its own label, or force: true.",
+      hint: "Those in the cache come from another model: give each model its own label, or set force: true.",
     });
   }
   return new Map(tools.map(({ id }, index) => [id, vectors[index] ?? new Float32Array()]));

@@ -120,7 +120,7 @@ function replaceTools(tools: readonly CatalogTool[], changed: ReadonlyMap<string
       "invalid_argument",
       `The enrichment ${JSON.stringify(key)} renamed ${JSON.stringify(entry.id)} to ${JSON.stringify(tool.name)}.`,
       {
-        hint: "Other enrichments know tools by their names: keep them.",
+        hint: "Other enrichments find tools by name: keep the names.",
       },
     );
   });

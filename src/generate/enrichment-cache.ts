@@ -76,12 +76,12 @@ export class EnrichmentCache {
     const path = this.#path;
     if (path === undefined || !(await exists(path))) return new Map();
     try {
-      const hint = "Remove it: what was kept is worked out again.";
+      const hint = "Delete it: its contents are computed again.";
       const text = await readTextFile({ path, what: "enrichment cache", code: "store_failed", maxBytes: MAX_BYTES, hint });
       const content = parseJson(text, { maxChars: MAX_BYTES, maxNodes: MAX_BYTES });
       if (isJsonObject(content) && content["format"] === FORMAT && isJsonObject(content["entries"]))
         return new Map(Object.entries(content["entries"]));
-      throw new ToolError("store_failed", "it is no enrichment cache");
+      throw new ToolError("store_failed", "it is not an enrichment cache");
     } catch (error: unknown) {
       if (!this.#hasWarned) this.#log.warn(`The enrichment cache ${path} is ignored: ${ToolError.fromUnknown(error).message}`);
       this.#hasWarned = true;

@@ -65,11 +65,14 @@ function graphSampler(enriched: Enriched, options: NeededSampleOptions, { owner,
       const prepared = prepareScoredDraw(enriched, all, owner);
       const tools = draw(prepared, followers(graph, prepared, all.minScore ?? 0));
       if (tools.length === prepared.k) return tools;
-      throw new SamplingError(`${owner} was asked for ${plural(prepared.k, "tool")}, and found ${tools.length} that feed each other so.`, {
-        requested: prepared.k,
-        tools,
-        hint: "Ask for fewer, allow more namespaces or a lower minScore.",
-      });
+      throw new SamplingError(
+        `${owner} was asked for ${plural(prepared.k, "tool")}, but found only ${tools.length} that feed each other in this way.`,
+        {
+          requested: prepared.k,
+          tools,
+          hint: "Ask for fewer, allow more namespaces or a lower minScore.",
+        },
+      );
     },
   };
 }

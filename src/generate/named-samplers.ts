@@ -58,6 +58,6 @@ export interface NamedSamplers {
 
 function unknownSampler(name: string, known: readonly string[]): ToolError {
   return new ToolError("not_found", `There is no sampler ${JSON.stringify(name)}. There are: ${known.join(", ")}.`, {
-    hint: didYouMean(name, known) ?? "Register others by namedSamplers({ name: make }).",
+    hint: didYouMean(name, known) ?? "Register others with namedSamplers({ name: make }).",
   });
 }

@@ -43,7 +43,7 @@ function drawAlike({ k, tools, allowed, random }: Draw, neighbors: ToolNeighbors
     if (found.length === k) return found;
     if (found.length > best.length) best = found;
   }
-  throw new SamplingError(`${OWNER} was asked for ${plural(k, "tool")}, and found ${best.length} that are alike.`, {
+  throw new SamplingError(`${OWNER} was asked for ${plural(k, "tool")}, but found only ${best.length} that are alike.`, {
     requested: k,
     tools: best,
     hint: "Ask for fewer, allow more namespaces or a lower minScore, or find more neighbours for each tool.",

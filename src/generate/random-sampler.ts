@@ -66,7 +66,10 @@ function sampleRandom(enriched: Enriched, options: RandomSampleOptions): readonl
     sample.push(next.value);
   }
   if (sample.length === k) return sample;
-  throw new SamplingError(`${OWNER} was asked for ${plural(k, "tool")}, and there are ${sample.length}.`, { requested: k, tools: sample });
+  throw new SamplingError(`${OWNER} was asked for ${plural(k, "tool")}, but there are only ${sample.length}.`, {
+    requested: k,
+    tools: sample,
+  });
 }
 
 function makePools(tools: readonly CatalogTool[], random: Random, weights: NonNullable<RandomSampleOptions["weights"]>): readonly Pool[] {

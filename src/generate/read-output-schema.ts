@@ -117,5 +117,5 @@ function propertiesOf(map: JsonObject): JsonObject {
 }
 
 function noSchema(reason: string): ToolError {
-  return new ToolError("invalid_input", `The answer gives no schema: ${reason}.`);
+  return new ToolError("invalid_input", `The answer does not contain a schema: ${reason}.`);
 }

@@ -44,20 +44,20 @@ export async function embedAll(texts: readonly string[], options: EmbedOptions):
 
 function checkVectors(answer: unknown, count: number): readonly Float32Array[] {
   if (!Array.isArray(answer) || answer.length !== count)
-    throw noVectors(`${count} were asked for, and ${Array.isArray(answer) ? answer.length : "no array"} came`);
+    throw noVectors(`${count} were requested, but ${Array.isArray(answer) ? answer.length : "no array"} came back`);
   return answer.map((vector: unknown) => {
     if (!Array.isArray(vector) && !(vector instanceof Float32Array)) throw noVectors("one is not an array of numbers");
     const numbers = Array.from<unknown>(vector);
-    if (!numbers.every((number) => Number.isFinite(number))) throw noVectors("one holds something else than numbers");
+    if (!numbers.every((number) => Number.isFinite(number))) throw noVectors("one contains something other than numbers");
     if (numbers.length === 0) throw noVectors("one is empty");
     const single = Float32Array.from(numbers, Number);
-    if (!single.every((number) => Number.isFinite(number))) throw noVectors("one holds a number that is too large");
+    if (!single.every((number) => Number.isFinite(number))) throw noVectors("one contains a number that is too large");
     return unitVector(single);
   });
 }
 
 function noVectors(reason: string): ToolError {
-  return new ToolError("invalid_output", `The embedding function gave no usable vectors: ${reason}.`);
+  return new ToolError("invalid_output", `The embedding function returned no usable vectors: ${reason}.`);
 }
 
 /** Scales a vector to length 1. A zero vector stays zero, and so is similar to nothing. */

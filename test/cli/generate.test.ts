@@ -181,7 +181,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
       exitCode: 2,
       stdout: "",
       stderr:
-        "haft: invalid_argument: notes.txt is there already, and holds something else.\n  Take another name, or set overwrite (--overwrite on the command line).\n",
+        "haft: invalid_argument: notes.txt already exists, and contains something else.\n  Choose another name, or set overwrite (--overwrite on the command line).\n",
     });
     expect(readFileSync(join(folder, "notes.txt"), "utf8")).toBe("mine\n");
     expect((await haft(["generate", "--out", "notes.txt", "--overwrite"], { folder })).exitCode).toBe(0);
@@ -288,7 +288,7 @@ describe("issue 6.7 haft generate refuses, with what would work,", () => {
     [["-", "--out", "x", "--calls", "2"], SCRIPT, "--calls is for conversations that are drawn"],
     [["gone.jsonl", "--out", "x"], "", "there is no such file"],
     [["-", "--out", "x"], "{}\n", 'standard input:1: "messages" must be an array of at least one message.'],
-    [["-", "--out", "x", "--model", "openai-chat/gpt-x"], SCRIPT, "Template 1 has lines of the assistant"],
+    [["-", "--out", "x", "--model", "openai-chat/gpt-x"], SCRIPT, "Template 1 has messages of the assistant"],
     [["--out", "x", "--tools", "none::*"], "", "There are no tools to draw from."],
     [["--out", "no/such/folder"], "", "Cannot write no/such/folder"],
     [["t.jsonl", "--out", "./t.jsonl", "--overwrite"], "", "--out names the file of the templates t.jsonl, which would be lost."],

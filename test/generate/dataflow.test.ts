@@ -223,16 +223,20 @@ describe("F0.23 embeddings and neighbors", () => {
   });
 
   test.each([
-    ["too few", () => Promise.resolve([[1]]), "4 were asked for, and 1 came"],
+    ["too few", () => Promise.resolve([[1]]), "4 were requested, but 1 came back"],
     [
       "different lengths",
       (texts: readonly string[]) => Promise.resolve(texts.map((_, at) => Array<number>(at + 1).fill(1))),
       "they differ in length: 1, 2, 3, 4",
     ],
-    ["no numbers", (texts: readonly string[]) => Promise.resolve(texts.map(() => [Number.NaN])), "one holds something else than numbers"],
+    [
+      "no numbers",
+      (texts: readonly string[]) => Promise.resolve(texts.map(() => [Number.NaN])),
+      "one contains something other than numbers",
+    ],
   ])("vectors that are %s are refused", async (_what, embed, reason) => {
     await expect(enrich([TOOLS], [embeddings({ embed })])).rejects.toThrow(
-      expect.objectContaining({ code: "invalid_output", message: `The embedding function gave no usable vectors: ${reason}.` }),
+      expect.objectContaining({ code: "invalid_output", message: `The embedding function returned no usable vectors: ${reason}.` }),
     );
   });
 

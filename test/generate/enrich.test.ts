@@ -89,9 +89,9 @@ describe("what comes of it", () => {
   test("F0.12 an artifact that is asked for as what it is not names those that are there", async () => {
     const { artifacts } = await enrich([], [{ key: "when", enrich: () => ({ artifact: "now" }) }]);
 
-    expect(() => artifacts.require("when", Date)).toThrow('The artifact "when" is no Date, so another enrichment made it.');
+    expect(() => artifacts.require("when", Date)).toThrow('The artifact "when" is not of the type Date, so another enrichment made it.');
     expect(() => artifacts.require("where", Date)).toThrow(
-      expect.objectContaining({ code: "not_found", hint: "Run the enrichment that makes it. There is when." }),
+      expect.objectContaining({ code: "not_found", hint: "Run the enrichment that makes it. There are: when." }),
     );
   });
 

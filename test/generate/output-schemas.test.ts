@@ -61,7 +61,7 @@ describe("F0.22 an answer is taken as", () => {
 describe("F0.22 an answer that is not a schema is logged, and the tool stays as it is:", () => {
   test.each([
     ["prose", "I cannot say.", /^No output schema for a::get: Not valid JSON/u],
-    ["a list", [1], /^No output schema for a::get: The answer gives no schema: it is not an object\.$/u],
+    ["a list", [1], /^No output schema for a::get: The answer does not contain a schema: it is not an object\.$/u],
     ["nothing", {}, /it is empty/u],
     ["an error", { error: "cannot" }, /"error" is neither a schema nor a type/u],
     ["a schema that cannot be used", { type: "object", properties: { n: { type: "number", minimum: "one" } } }, /minimum/u],

@@ -110,7 +110,7 @@ describe("F0.25 random", () => {
 
     expect(error).toBeInstanceOf(SamplingError);
     expect(isToolError(error)).toBe(true);
-    expect(error).toMatchObject({ requested: 5, message: "The random sampler was asked for 5 tools, and there are 2." });
+    expect(error).toMatchObject({ requested: 5, message: "The random sampler was asked for 5 tools, but there are only 2." });
     expect(error instanceof SamplingError && error.tools.map(({ id }) => id).sort()).toEqual(["small::other", "small::t0"]);
   });
 
@@ -144,7 +144,10 @@ describe("F0.25 chain", () => {
   test("one longer than any path is an error with the longest", () => {
     const error = failureOf(() => chainSampler(CONNECTED, { k: 5, seed: 3 }).sample());
 
-    expect(error).toMatchObject({ requested: 5, message: "The chain sampler was asked for 5 tools, and found 4 that feed each other so." });
+    expect(error).toMatchObject({
+      requested: 5,
+      message: "The chain sampler was asked for 5 tools, but found only 4 that feed each other in this way.",
+    });
     expect(error instanceof SamplingError && error.tools.map(({ tool: { name } }) => name)).toEqual([
       "locate",
       "weather",
@@ -172,8 +175,8 @@ describe("F0.25 chain", () => {
   });
 
   test("only tools of the namespaces and edges of the score asked for are followed", () => {
-    expect(() => chainSampler(CONNECTED, { k: 2, namespaces: ["lonely"] }).sample()).toThrow("asked for 2 tools, and found 1");
-    expect(() => chainSampler(CONNECTED, { k: 2, minScore: 1.1 }).sample()).toThrow("asked for 2 tools, and found 1");
+    expect(() => chainSampler(CONNECTED, { k: 2, namespaces: ["lonely"] }).sample()).toThrow("asked for 2 tools, but found only 1");
+    expect(() => chainSampler(CONNECTED, { k: 2, minScore: 1.1 }).sample()).toThrow("asked for 2 tools, but found only 1");
   });
 });
 
@@ -187,7 +190,7 @@ describe("F0.25 fan", () => {
     expect(samplesOf(fanOutSampler(hub, { k: 4 })).every((sample) => sample.startsWith("a::find "))).toBe(true);
     expect(samplesOf(fanOutSampler(hub, { k: 3 })).length).toBe(6);
     expect(() => fanOutSampler(hub, { k: 5 }).sample()).toThrow(
-      "The fan-out sampler was asked for 5 tools, and found 4 that feed each other so.",
+      "The fan-out sampler was asked for 5 tools, but found only 4 that feed each other in this way.",
     );
   });
 

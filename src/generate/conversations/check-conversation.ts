@@ -32,7 +32,7 @@ export const NO_PROBLEMS: ConversationChecks = Object.freeze({
 export const CHECK_WORDS = {
   danglingIds: ["dangling id", "dangling ids"],
   unresolvedReferences: ["unresolved reference", "unresolved references"],
-  ungroundedAnswers: ["answer with values of no result", "answers with values of no result"],
+  ungroundedAnswers: ["answer with values that are in no result", "answers with values that are in no result"],
   openEnds: ["conversation without a last answer", "conversations without a last answer"],
   duplicates: ["duplicate", "duplicates"],
 } as const satisfies Record<keyof ConversationChecks, readonly [string, string]>;

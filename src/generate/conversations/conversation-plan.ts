@@ -76,7 +76,10 @@ export function checkPlan(plan: ConversationPlan): number | undefined {
       hint: 'Such as { kind: "sampled", count: 10, calls: 5 }.',
     });
   if (plan.onProblems !== undefined && plan.onProblems !== "mark" && plan.onProblems !== "remake")
-    throw new ToolError("invalid_argument", `The onProblems of ${owner} is ${JSON.stringify(plan.onProblems)}; it is "mark" or "remake".`);
+    throw new ToolError(
+      "invalid_argument",
+      `The onProblems of ${owner} is ${JSON.stringify(plan.onProblems)}; it must be "mark" or "remake".`,
+    );
   if (plan.kind === "sampled") {
     checkKnownKeys(plan, SAMPLED, owner);
     checkNumber(plan.count, `count of ${owner}`, COUNT);
@@ -84,7 +87,7 @@ export function checkPlan(plan: ConversationPlan): number | undefined {
     if (plan.sample !== undefined && !SAMPLE_KINDS.includes(plan.sample))
       throw new ToolError(
         "invalid_argument",
-        `The sample of ${owner} is ${JSON.stringify(plan.sample)}; it is one of ${SAMPLE_KINDS.join(", ")}.`,
+        `The sample of ${owner} is ${JSON.stringify(plan.sample)}; it must be one of ${SAMPLE_KINDS.join(", ")}.`,
       );
     checkWriter(plan.writer, owner);
     return plan.count;
@@ -102,7 +105,7 @@ function checkTemplatesPlan(plan: ScriptedPlan | PlayedPlan, owner: string): num
   if (kind !== "scripted" && kind !== "played")
     throw new ToolError(
       "invalid_argument",
-      `The kind of ${owner} is ${String(kind)}; it is "sampled", "scripted", "played" or "recorded".`,
+      `The kind of ${owner} is ${String(kind)}; it must be "sampled", "scripted", "played" or "recorded".`,
     );
   if (plan.kind === "played") checkKnownKeys(plan, PLAYED, owner);
   else checkKnownKeys(plan, SCRIPTED, owner);
@@ -141,10 +144,14 @@ const MAX_PROBLEMS = 20;
 function checkPlayed(templates: readonly ConversationTemplate[]): void {
   const spoken = templates.findIndex(({ messages }) => messages.some(({ role }) => role === "assistant"));
   if (spoken >= 0)
-    throw new ToolError("invalid_argument", `Template ${spoken + 1} has lines of the assistant, and with a model the model says those.`, {
-      hint: "Leave those lines out, or leave out the model to make the calls as written.",
-    });
+    throw new ToolError(
+      "invalid_argument",
+      `Template ${spoken + 1} has messages of the assistant, but with a model, the model writes those.`,
+      {
+        hint: "Leave those messages out, or leave out the model to make the calls as written.",
+      },
+    );
   const silent = templates.findIndex(({ messages }) => !messages.some(({ role }) => role === "user"));
   if (silent >= 0)
-    throw new ToolError("invalid_argument", `Template ${silent + 1} has no line of a user, so the model has nothing to answer.`);
+    throw new ToolError("invalid_argument", `Template ${silent + 1} has no message of a user, so the model has nothing to answer.`);
 }

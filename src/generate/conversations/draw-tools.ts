@@ -41,8 +41,8 @@ export async function prepareDraw(plan: SampledPlan, { registry, offered }: Draw
   const { silent = [], refused = [], usable = [] } = Object.groupBy(enriched.tools, ({ tool }) => usability(tool));
   const notes = [
     ...leftOut(namesOf(listed.filter(({ quarantine }) => quarantine !== undefined)), "they cannot be used"),
-    ...leftOut(namesOf(silent), "they do not say what they take"),
-    ...leftOut(namesOf(refused), "their own rules refuse every input that was made up"),
+    ...leftOut(namesOf(silent), "they do not describe their input"),
+    ...leftOut(namesOf(refused), "their own rules refuse every generated input"),
     ...unasked(namesOf(usable.filter(({ tool }) => answersLater(tool)))),
   ];
   const flow = new ToolFlow(usable, enriched.artifacts.require(DATAFLOW, DataflowGraph));
@@ -53,7 +53,7 @@ export async function prepareDraw(plan: SampledPlan, { registry, offered }: Draw
   const isLinked = asked !== "chain" || flow.hasEdges;
   if (!isLinked) notes.push(`No tool takes what another returns, so the tools are drawn at random.`);
   const kind = isLinked ? asked : "random";
-  if (calls > usable.length) notes.push(`${plural(calls, "call")} were asked for, and ${thereAre(usable.length)} called more than once.`);
+  if (calls > usable.length) notes.push(`${plural(calls, "call")} were requested, but ${thereAre(usable.length)} called more than once.`);
   const size = Math.min(calls, usable.length);
   const draw = callable(drawOf(kind, { usable, flow, size }));
   if (kind === "chain") notes.push(...howFar(flow, draw, size));
@@ -81,7 +81,7 @@ function leftOut(names: readonly string[], reason: string): readonly string[] {
 }
 
 function unasked(names: readonly string[]): readonly string[] {
-  return names.length === 0 ? [] : [`Inputs may be refused by rules that answer later, which were not asked: ${someAndMore(names)}.`];
+  return names.length === 0 ? [] : [`Inputs may be refused by rules that answer later, which were not checked: ${someAndMore(names)}.`];
 }
 
 interface Drawing {

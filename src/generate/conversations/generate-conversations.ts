@@ -114,7 +114,7 @@ const MAX_REPEATED = 2;
  */
 export async function generateConversations(options: GenerateOptions): Promise<GenerationSummary> {
   if (typeof options?.runtime?.session !== "function")
-    throw new ToolError("invalid_argument", "generateConversations() needs a runtime whose tools are called.", {
+    throw new ToolError("invalid_argument", "generateConversations() needs a runtime, whose tools it calls.", {
       hint: "Give one that is open: generateConversations({ runtime, plan, out }).",
     });
   const planned = checkOptions(options);
@@ -199,7 +199,7 @@ function checkOptions(options: GenerateOptions): number | undefined {
   checkNumber(split, `split of ${owner}`, PORTION);
   writerFor(options);
   if (out === "" || (typeof out !== "string" && typeof out?.write !== "function"))
-    throw new ToolError("invalid_argument", `out of ${owner} is the path of a file, or has write().`);
+    throw new ToolError("invalid_argument", `out of ${owner} must be the path of a file, or have write().`);
   if (split !== undefined && split > 0 && typeof out !== "string")
     throw new ToolError("invalid_argument", `split of ${owner} makes a second file, so out must be the path of the first.`);
   return checkPlan(plan);

@@ -112,7 +112,7 @@ class ModelWriter implements ConversationWriter {
     });
     const judge: Judge = (text) => {
       const missing = grounds.missing(text);
-      return missing.length === 0 ? undefined : `No result says: ${missing.join(", ")}.`;
+      return missing.length === 0 ? undefined : `No result contains: ${missing.join(", ")}.`;
     };
     const content = JSON.stringify({ request: turn.request, results, notDone: turn.unmade.map(({ description }) => description) });
     return (await this.#ask({ system: ANSWER_SYSTEM, content, judge }, options)) ?? plainWriter().answer(turn, options);
@@ -136,7 +136,7 @@ class ModelWriter implements ConversationWriter {
       };
       const reply = await collectReply(model.stream(request, { signal }));
       const text = reply !== undefined && endedWell(reply.finish) ? behindThinking(reply.text).trim() : "";
-      const problem = text === "" ? "There was no whole text." : judge(text);
+      const problem = text === "" ? "The text was missing or incomplete." : judge(text);
       if (problem === undefined) return text;
       asked = `${content}\n\nYour last text was: ${JSON.stringify(text)}\n${problem} Write it again.`;
     }

@@ -28,7 +28,7 @@ export async function playSampled(
     if (drafts.length === 0) {
       if (index > 0) break;
       const names = tools.map(({ qualifiedName }) => qualifiedName).join(", ");
-      throw new ToolError("invalid_schema", `No input can be made up for ${names}.`);
+      throw new ToolError("invalid_schema", `No input can be generated for ${names}.`);
     }
     signal.throwIfAborted();
     const request = await writer.request({ index, calls: drafts }, { random, signal });

@@ -27,7 +27,10 @@ export function readTemplates(text: string, file: string): readonly Conversation
   checkText(file, "readTemplates()", "the name of the file");
   const { items, problems } = readJsonLines({ text, file }, readTemplate);
   if (problems.length > 0)
-    throw new ToolError("invalid_argument", `${file} has lines that are no templates; nothing was run.`, { details: problems, hint: HINT });
+    throw new ToolError("invalid_argument", `${file} has lines that are not templates; nothing was run.`, {
+      details: problems,
+      hint: HINT,
+    });
   if (items.length === 0) throw new ToolError("invalid_argument", `${file} has no templates: every line of it is blank.`, { hint: HINT });
   return items;
 }

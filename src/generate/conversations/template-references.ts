@@ -77,7 +77,7 @@ export function wrongReferences(messages: readonly TemplateMessage[]): readonly 
   const earlier = new Set<string>();
   const check = (references: readonly Reference[], where: string): void => {
     for (const { id, text } of references) {
-      if (!earlier.has(id)) problems.push(`${where} refers to ${spellReference(text)}, and no call of an earlier message has that id.`);
+      if (!earlier.has(id)) problems.push(`${where} refers to ${spellReference(text)}, but no call of an earlier message has that id.`);
     }
   };
   for (const [index, message] of messages.entries()) {

@@ -149,7 +149,7 @@ async function readInto(
 /** @throws ToolError `invalid_argument` if the first line is not of this plan */
 async function checkFirst(path: string, file: FileHandle, { firstEnd, plan, seed }: WholeLines & TrajectoryFileOptions): Promise<void> {
   const line = lineOf(await readLine(path, file, { start: 0, end: firstEnd }));
-  if (line === undefined) throw occupied(`${path} is there already, and holds something else.`);
+  if (line === undefined) throw occupied(`${path} already exists, and contains something else.`);
   const mark = markOf(line);
   const madeWith =
     mark["seed"] === seed ? "another plan, other tools or another format or setting" : `the seed ${JSON.stringify(mark["seed"])}`;
@@ -160,7 +160,7 @@ async function checkFirst(path: string, file: FileHandle, { firstEnd, plan, seed
 export function changedFile({ path, lines }: Pick<TrajectoryFile, "path" | "lines">, sound: number): ToolError {
   return new ToolError(
     "invalid_argument",
-    `${path} is not as it was written: of its ${lines} lines only the first ${sound} are there in their order.`,
+    `${path} was changed after it was written: only the first ${sound} of its ${lines} lines are there in order.`,
     {
       hint: `Copy those to a new file, as head -n ${sound} does, and continue that; or set overwrite (--overwrite on the command line).`,
     },
@@ -179,7 +179,7 @@ async function checkRest(path: string, file: FileHandle, options: WholeLines & T
   const isOurs = openings.some((opening) => text.startsWith(opening) || opening.startsWith(text));
   const line = lineOf(text);
   if (!isOurs || (isWhole(text) && (line === undefined || markOf(line)["plan"] !== plan)))
-    throw occupied(`${path} is there already, and holds something else.`);
+    throw occupied(`${path} already exists, and contains something else.`);
 }
 
 function isWhole(text: string): boolean {
@@ -192,7 +192,7 @@ function isWhole(text: string): boolean {
 }
 
 async function readLine(path: string, file: FileHandle, { start, end }: { readonly start: number; readonly end: number }): Promise<string> {
-  if (end - start > MAX_LINE_BYTES) throw occupied(`${path} is there already, and holds something else.`);
+  if (end - start > MAX_LINE_BYTES) throw occupied(`${path} already exists, and contains something else.`);
   const buffer = Buffer.alloc(end - start);
   for (let done = 0; done < buffer.length;) {
     const { bytesRead } = await readInto(path, file, { buffer: buffer.subarray(done), position: start + done });
@@ -225,7 +225,7 @@ export function markOf(line: JsonObject): JsonObject {
 }
 
 function occupied(message: string): ToolError {
-  return new ToolError("invalid_argument", message, { hint: "Take another name, or set overwrite (--overwrite on the command line)." });
+  return new ToolError("invalid_argument", message, { hint: "Choose another name, or set overwrite (--overwrite on the command line)." });
 }
 
 function otherWriter(path: string): ToolError {

@@ -103,7 +103,7 @@ function changed(files: readonly TrajectoryFile[], sound: number): ToolError {
   if (only !== undefined && files.length === 1) return changedFile(only, sound);
   return new ToolError(
     "invalid_argument",
-    `${files.map(({ path }) => path).join(" and ")} are not as they were written: only the first ${sound} conversations are there in their order.`,
-    { hint: "Put both back as they were, take another name, or set overwrite (--overwrite on the command line)." },
+    `${files.map(({ path }) => path).join(" and ")} were changed after they were written: only the first ${sound} conversations are there in order.`,
+    { hint: "Put both back as they were, choose another name, or set overwrite (--overwrite on the command line)." },
   );
 }

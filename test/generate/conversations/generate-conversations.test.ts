@@ -416,7 +416,7 @@ describe("issue 6.7 what goes wrong", () => {
     const templates = [...asking, { messages: [{ role: "system", content: "Be brief." }] }] as const;
     await expect(generated({ plan: { kind: "played", templates, model: scriptedModel([]) } })).rejects.toMatchObject({
       code: "invalid_argument",
-      message: "Template 2 has no line of a user, so the model has nothing to answer.",
+      message: "Template 2 has no message of a user, so the model has nothing to answer.",
     });
   });
 

@@ -121,7 +121,7 @@ describe("tools that no input can be made up for", () => {
   test("end the generation, with the reason, where there are no others", async () => {
     const { lines, summary } = await generated({ runtime: made([closed]), plan: { kind: "sampled", count: 20, calls: 1 } });
     expect(lines).toEqual([]);
-    expect(summary.stopped?.message).toBe("10 conversations in a row failed, the first with: No input can be made up for many::closed.");
+    expect(summary.stopped?.message).toBe("10 conversations in a row failed, the first with: No input can be generated for many::closed.");
   });
 });
 

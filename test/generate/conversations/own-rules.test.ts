@@ -56,7 +56,7 @@ test("the edits of files that are drawn are whole", async () => {
   expect(summary.errors).toEqual({});
 });
 
-const LEFT_OUT = "Left out, since their own rules refuse every input that was made up: ";
+const LEFT_OUT = "Left out, since their own rules refuse every generated input: ";
 const NO_PARAMETERS = { type: "object" } as const;
 // oxlint-disable-next-line typescript/no-explicit-any -- rules of programs without types
 const broken = (rules: any): Tool => ({ name: "broken", description: "Broken.", inputSchema: FROM_TO, ...rules });
@@ -94,7 +94,7 @@ test("rules that answer later are not asked before the call, and a note says so"
   const later = broken({ parseInput: async (input: JsonValue) => ({ value: input }) });
   const { summary } = await generated({ plan: { ...PLAN, calls: 2 }, runtime: hotel([later]) });
   expect([summary.dataset.tools, summary.notes.filter((note) => note.startsWith("Left out"))]).toEqual([{ "hotel::broken": 80 }, []]);
-  expect(summary.notes).toContain("Inputs may be refused by rules that answer later, which were not asked: hotel::broken.");
+  expect(summary.notes).toContain("Inputs may be refused by rules that answer later, which were not checked: hotel::broken.");
 });
 
 test("rules that throw for a value of an earlier result leave that value out, and the conversation goes on", async () => {

@@ -52,7 +52,7 @@ test.for([
   ['{"messages": [{"role": "assistant", "calls": [{"input": {}}]}]}', /calls\[0\] must be a call/u],
   [
     '{"messages": [{"role": "assistant", "calls": [{"name": "a"}, {"name": "b", "input": {"c": "$1.id"}}]}]}',
-    /calls\[1\] refers to "\$1\.id", and no call of an earlier message/u,
+    /calls\[1\] refers to "\$1\.id", but no call of an earlier message/u,
   ],
   ['{"messages": [{"role": "assistant", "calls": [{"id": "$x", "name": "a"}, {"id": "x", "name": "b"}]}]}', /two calls have the id "x"/u],
   ['{"id": 1, "messages": [{"role": "user", "content": "x"}]}', /"id" must be a string/u],
@@ -85,7 +85,7 @@ test("issue 16.3 every reference of a line that names no earlier call is told, t
         'messages[1].content refers to "$2.id"',
         'messages[1].calls[1] refers to "$3.id"',
         'messages[2].content refers to "$C.id"',
-      ].map((problem) => `t.jsonl:1: ${problem}, and no call of an earlier message has that id.`),
+      ].map((problem) => `t.jsonl:1: ${problem}, but no call of an earlier message has that id.`),
     }),
   );
 });

@@ -143,7 +143,7 @@ describe("issue 16.4 conversations of recordings", () => {
     expect(summary.notes).toEqual([
       expect.stringContaining("Nothing was redacted, and nothing was found"),
       "Left out: 2 recordings cut off before the last answer.",
-      "Left out: 2 recordings without a message of a user at the beginning.",
+      "Left out: 2 recordings without a user's message at the beginning.",
       "Left out: 1 recording the same as an earlier one.",
     ]);
     await expect(run({ recordings: recordings.slice(2) })).rejects.toMatchObject(REFUSED);

@@ -213,12 +213,12 @@ describe("issue 16.3 what the summary says of the tools", () => {
     const tools = [...TRAVEL.slice(0, 3), ...apart.slice(0, 1), { name: "mystery", description: "Do it.", inputSchema: {} }];
     const { summary, lines } = await generated({ plan: { kind: "sampled", count: 20, calls: 4 }, runtime: travel(tools) });
     expect(summary.notes).toEqual([
-      "Left out, since they do not say what they take: travel::mystery.",
+      "Left out, since they do not describe their input: travel::mystery.",
       "At most 3 of 4 tools in a row take what an earlier one returns; where a chain ends, another begins.",
     ]);
     expect(lines.join("\n")).not.toContain('"calls":[{"id":"call_1","name":"travel::mystery"');
     const more = await generated({ plan: { kind: "sampled", count: 1, calls: 9 }, runtime: travel(apart) });
-    expect(more.summary.notes).toContain("9 calls were asked for, and there are 2 tools: they are called more than once.");
+    expect(more.summary.notes).toContain("9 calls were requested, but there are 2 tools: they are called more than once.");
   });
 });
 
@@ -308,7 +308,7 @@ describe("issue 16.3 a writer", () => {
   test("whose answers are invented, and whose requests leave ids out, is found out", async () => {
     const runtime = travel(TRAVEL.filter(({ name }) => name === "get_profile"));
     const { lines, summary } = await generated({ plan: { kind: "sampled", count: 3, calls: 1, writer: invented }, runtime });
-    expect(read(lines)[0]?.problems).toEqual(["1 dangling id", "1 answer with values of no result"]);
+    expect(read(lines)[0]?.problems).toEqual(["1 dangling id", "1 answer with values that are in no result"]);
     expect(summary.checks).toEqual({ danglingIds: 3, unresolvedReferences: 0, ungroundedAnswers: 3, openEnds: 0, duplicates: 0 });
   });
 
@@ -318,7 +318,7 @@ describe("issue 16.3 a writer", () => {
     const runtime = travel(TRAVEL.filter(({ name }) => name === "get_weather"));
     const plan = { kind: "sampled", count: 2, calls: 1, writer, onProblems: "remake" } as const;
     const { lines } = await generated({ plan, runtime, concurrency: 1 });
-    expect(read(lines).map(({ problems }) => problems)).toEqual([undefined, ["1 answer with values of no result"]]);
+    expect(read(lines).map(({ problems }) => problems)).toEqual([undefined, ["1 answer with values that are in no result"]]);
     expect(asked).toBe(6);
   });
 

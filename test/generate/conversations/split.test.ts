@@ -93,7 +93,7 @@ describe("issue 16.4 a part for tests", () => {
     truncateSync(testFile, readFileSync(testFile, "utf8").indexOf("\n") + 1);
     await expect(divided({ out, plan: SCRIPTED })).rejects.toMatchObject({
       message: expect.stringMatching(
-        /train\.jsonl and .*train\.test\.jsonl are not as they were written: only the first \d+ conversations/u,
+        /train\.jsonl and .*train\.test\.jsonl were changed after they were written: only the first \d+ conversations/u,
       ),
     });
     rmSync(testFile);

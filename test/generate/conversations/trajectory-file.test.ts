@@ -61,7 +61,7 @@ describe("issue 6.7 a file is gone on with", () => {
       await expect(generateConversations({ ...made, ...other })).rejects.toMatchObject({
         code: "invalid_argument",
         message: expect.stringMatching(/was made with (the seed "1"|another plan, other tools or another format or setting)/u),
-        hint: "Take another name, or set overwrite (--overwrite on the command line).",
+        hint: "Choose another name, or set overwrite (--overwrite on the command line).",
       });
       expect(readFileSync(path, "utf8")).toBe(before);
     }
@@ -99,7 +99,7 @@ describe("issue 6.7 a file is gone on with", () => {
     writeFileSync(path, lines.toSpliced(12, 0, lines[11] ?? "").join("\n"));
     await expect(generated({ plan: SAMPLED, out: path })).rejects.toMatchObject({
       code: "invalid_argument",
-      message: expect.stringContaining("of its 31 lines only the first 12 are there in their order."),
+      message: expect.stringContaining("only the first 12 of its 31 lines are there in order."),
       hint: expect.stringContaining("head -n 12"),
     });
     writeFileSync(path, `${lines.slice(0, 12).join("\n")}\n`);

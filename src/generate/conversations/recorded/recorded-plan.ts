@@ -64,7 +64,7 @@ export function checkRecordedPlan(plan: RecordedPlan, owner: string): void {
   const { recordings, redact, count } = plan;
   if (!Array.isArray(recordings) || recordings.length === 0 || recordings.some((one) => typeof one?.events !== "function"))
     throw new ToolError("invalid_argument", `The recordings of ${owner} are missing.`, {
-      hint: "Each is { name, events }, events a function that returns the events of a session.",
+      hint: "Each is { name, events }, where events is a function that returns the events of a session.",
     });
   checkNumber(count, `count of ${owner}`, COUNT);
   checkRedaction(redact, owner);

@@ -69,7 +69,7 @@ export class RecordedSet {
     const messages = await recordedMessages(kept.source);
     if (digestOf(messages) !== kept.digest)
       throw new ToolError("conflict", `${kept.source.name} has changed since the generation began.`, {
-        hint: "Start it again when nothing writes to it.",
+        hint: "Start the generation again when nothing writes to that recording.",
       });
     return redacted(messages, this.#plan, { seed: this.#seed, index }).messages;
   }
@@ -120,10 +120,14 @@ class Reader {
   done(): ReadRecordings {
     if (this.#refused.length > 0) throw refusal(this.#refused, this.#plan);
     if (this.#kept.length === 0)
-      throw new ToolError("invalid_argument", `There is no whole conversation in ${plural(this.#plan.recordings.length, "recording")}.`, {
-        details: notesOf(this.#leftOut, this.#plan),
-        hint: "A conversation begins with a user's message, and ends with an answer.",
-      });
+      throw new ToolError(
+        "invalid_argument",
+        `There is no complete conversation in ${plural(this.#plan.recordings.length, "recording")}.`,
+        {
+          details: notesOf(this.#leftOut, this.#plan),
+          hint: "A conversation begins with a user's message, and ends with an answer.",
+        },
+      );
     return { seed: this.#seed, kept: this.#kept, digests: this.#digests, tools: this.#tools, leftOut: this.#leftOut };
   }
 
@@ -162,7 +166,7 @@ function refusal(refused: readonly { readonly name: string; readonly found: read
   const kinds = redact === undefined ? "what looks like secrets or personal data" : "what looks like secrets";
   return new ToolError(
     "invalid_argument",
-    `${found} with ${kinds}, and no choice of what becomes of it: ${[...all.slice(0, MAX_TOLD), ...more].join("; ")}.`,
+    `${found} with ${kinds}, but no choice of what to do with it: ${[...all.slice(0, MAX_TOLD), ...more].join("; ")}.`,
     {
       hint:
         'Replace it: redact: ["secrets", "emails", "phones", "names", "ids"], --redact all on the command line. ' +
@@ -174,13 +178,13 @@ function refusal(refused: readonly { readonly name: string; readonly found: read
 function redactionNote({ redact }: RecordedPlan): string {
   if (redact === undefined)
     return "Nothing was redacted, and nothing was found that looks like a secret, an e-mail address or a telephone number.";
-  return redact === "none" ? "Nothing was redacted, by choice." : `Redacted where they were found: ${redact.join(", ")}.`;
+  return redact === "none" ? "Nothing was redacted, as chosen." : `Redacted where they were found: ${redact.join(", ")}.`;
 }
 
 function notesOf(leftOut: LeftOut, { writer }: RecordedPlan): readonly string[] {
   const rows: readonly (readonly [count: number, reason: string])[] = [
     [leftOut["cut off"], writer === undefined ? "cut off before the last answer" : "cut off before their calls were answered"],
-    [leftOut["without a user"], "without a message of a user at the beginning"],
+    [leftOut["without a user"], "without a user's message at the beginning"],
     [leftOut.duplicates, "the same as an earlier one"],
   ];
   return rows.flatMap(([count, reason]) => (count === 0 ? [] : [`Left out: ${plural(count, "recording")} ${reason}.`]));
