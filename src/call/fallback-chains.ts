@@ -113,7 +113,7 @@ export class FallbackChains {
     if (real === undefined) return answerers;
     throw new ToolError(
       "invalid_argument",
-      `answers.simulation names ${real.source}, but nothing of a simulation falls back to what is real.`,
+      `answers.simulation names ${real.source}, but a simulation does not fall back to real answers.`,
       {
         hint: "Let single tools run with allowSideEffects.",
       },

@@ -27,8 +27,8 @@ export class ApiError extends Error {
   /** @internal */
   static redirected(url: string, { status, headers }: Response): ApiError {
     const to = headers.get("location") ?? "another address";
-    const what = `The server at ${new URL(url).origin} redirects to ${to}, which is not followed for a request that changes something.`;
-    return new ApiError(`${what} Give the client the address that it leads to.`, { status });
+    const what = `The server at ${new URL(url).origin} redirects to ${to}, and a redirect is not followed for a request that changes something.`;
+    return new ApiError(`${what} Give the client the address that it redirects to.`, { status });
   }
 }
 

@@ -196,7 +196,7 @@ async function askedFor(token: () => string | Promise<string>): Promise<string> 
   try {
     return await token();
   } catch (cause: unknown) {
-    throw new ApiError("The token of the client could not be had.", { status: 0, cause });
+    throw new ApiError("The token of the client could not be obtained.", { status: 0, cause });
   }
 }
 

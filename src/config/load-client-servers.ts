@@ -108,13 +108,13 @@ function chosenServers(root: TableReader): readonly Note[] {
   return CHOSEN_SERVERS.filter(([first = "", second]) => {
     const value = root.peek(first);
     return second === undefined ? root.has(first) : isTable(value) && Object.hasOwn(value, second);
-  }).map((path) => ({ path, text: "is not taken over: write enabled = false into each toolset that is not wanted." }));
+  }).map((path) => ({ path, text: "is ignored: set enabled = false in each toolset that you do not want." }));
 }
 
 function switchedTools(root: TableReader): readonly Note[] {
   const switches = root.peek(TOOL_SWITCHES);
   if (!isTable(switches) || !Object.values(switches).includes(false)) return [];
-  return [{ path: [TOOL_SWITCHES], text: "is not taken over: write the tools of a server that are off into exclude of its toolset." }];
+  return [{ path: [TOOL_SWITCHES], text: "is ignored: list the tools of a server that are off in exclude of its toolset." }];
 }
 
 /** Reads the servers that Claude Code keeps per user and project under `projects`, by the project's folder. */
@@ -125,7 +125,7 @@ function readProjects(root: TableReader, project: string, read: (at: readonly st
     const at = ["projects", folder, "mcpServers"];
     if (!hasServers(root, { at })) return [];
     if (resolve(folder) === project) return [read(at)];
-    return [{ entries: [], notes: [{ path: at, text: "is left out: those servers are of that folder. Run haft import there." }] }];
+    return [{ entries: [], notes: [{ path: at, text: "is left out: those servers belong to that folder. Run haft import there." }] }];
   });
 }
 
@@ -152,14 +152,14 @@ function unique(entries: readonly RegistryEntry[], notes: Note[]): readonly Regi
 }
 
 function noneTaken(path: string, details: readonly string[]): ToolError {
-  return new ToolError("invalid_config", `${path} has no server that can be taken over.`, { details });
+  return new ToolError("invalid_config", `${path} has no server that can be used.`, { details });
 }
 
 function noServers(path: string, value: unknown): ToolError {
   const foreign = foreignDocument(value);
   if (foreign === undefined)
     return new ToolError("invalid_config", `${path} has no servers.`, {
-      operatorHint: `Servers are under ${CLIENT_FORMATS.map(({ at }) => at.join(".")).join(", ")}; or it is a server.json of the MCP registry.`,
+      operatorHint: `Servers are under ${CLIENT_FORMATS.map(({ at }) => at.join(".")).join(", ")}, or in a server.json of the MCP registry.`,
     });
   return new ToolError("invalid_config", `${path} has no servers: it is ${foreign.what}.`, { operatorHint: foreign.instead });
 }

@@ -281,7 +281,7 @@ ${more}`;
   test("a descriptor whose tool is bound to no code is pointed out", async () => {
     const folder = folderWith({ "haft.toml": config, "io.toml": descriptor("").replace(/module.*\n/u, "") });
     expect((await haft(["check"], { folder })).stdout.replaceAll(/\s+/gu, " ")).toContain(
-      "is bound to no code: name the file that exports it as module in its descriptor; calls end with not_executable",
+      "has no code: name the file that exports it as module in its descriptor; calls end with not_executable",
     );
   });
 

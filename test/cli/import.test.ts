@@ -41,7 +41,7 @@ describe.concurrent("the file of another MCP client", { timeout: PATIENCE_MS }, 
     expect(await haft(["import", ".mcp.json", "--out", "haft.toml"], { folder })).toEqual({
       exitCode: 0,
       stdout: "haft.toml: written\n",
-      stderr: expect.stringMatching(/^haft: \.mcp\.json:1:\d+: mcpServers\.me\.autoApprove: is not taken over: .+\n$/u),
+      stderr: expect.stringMatching(/^haft: \.mcp\.json:1:\d+: mcpServers\.me\.autoApprove: is ignored: .+\n$/u),
     });
     expect(readFileSync(join(folder, "haft.toml"), "utf8")).toBe(`[toolsets.me]
 type = "mcp"

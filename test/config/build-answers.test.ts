@@ -206,25 +206,25 @@ describe("what cannot be made is an error with its place", () => {
       "a replay of nothing",
       rule("replay"),
       {},
-      'haft.toml:2:1: simulation.sources["shop::*"]: the source replay is named, and nothing answers on it. Set simulation.recording, the file with the recorded calls.',
+      'haft.toml:2:1: simulation.sources["shop::*"]: the source replay is named, but nothing is configured to answer for it. Set simulation.recording, the file with the recorded calls.',
     ],
     [
       "stubs of nothing",
       rule("stub"),
       {},
-      'haft.toml:2:1: simulation.sources["shop::*"]: the source stub is named, and nothing answers on it. Set simulation.stubs, an array of answers or the file that holds it.',
+      'haft.toml:2:1: simulation.sources["shop::*"]: the source stub is named, but nothing is configured to answer for it. Set simulation.stubs, an array of answers or the file that holds it.',
     ],
     [
       "a model of nothing",
       rule("lm"),
       {},
-      'haft.toml:2:1: simulation.sources["shop::*"]: the source lm is named, and nothing answers on it. Set simulation.model, such as "ollama/qwen3".',
+      'haft.toml:2:1: simulation.sources["shop::*"]: the source lm is named, but nothing is configured to answer for it. Set simulation.model, such as "ollama/qwen3".',
     ],
     [
       "a stand-in of nothing",
       '[simulation]\nstandIn = "stub"\n',
       {},
-      "haft.toml:2:1: simulation.standIn: the source stub is named, and nothing answers on it. Set simulation.stubs, an array of answers or the file that holds it.",
+      "haft.toml:2:1: simulation.standIn: the source stub is named, but nothing is configured to answer for it. Set simulation.stubs, an array of answers or the file that holds it.",
     ],
     [
       "a model without its key",
@@ -248,7 +248,7 @@ describe("what cannot be made is an error with its place", () => {
       "a recording outside",
       '[simulation]\nrecording = "../none.jsonl"\n',
       {},
-      'haft.toml:2:1: simulation.recording: must lie inside the folder of this file, and "../none.jsonl" does not; write an absolute path to mean it.',
+      'haft.toml:2:1: simulation.recording: must lie inside the folder of this file, and "../none.jsonl" does not; to use it anyway, write an absolute path.',
     ],
     [
       "a list of answers that is none",
@@ -260,7 +260,7 @@ describe("what cannot be made is an error with its place", () => {
       "a source of the options",
       "[simulation]\n",
       { override: "stub" as const },
-      "haft.toml:1:2: simulation: the source stub is named, and nothing answers on it. Set simulation.stubs, an array of answers or the file that holds it.",
+      "haft.toml:1:2: simulation: the source stub is named, but nothing is configured to answer for it. Set simulation.stubs, an array of answers or the file that holds it.",
     ],
   ])("%s", async (_what, lines, options, problem) => {
     expect(await problems(await loaded(lines, { "stubs.json": "{}" }), options)).toEqual([problem]);

@@ -52,7 +52,7 @@ describe("problems", () => {
     ["/etc/passwd", 'must be relative to the configuration file, not "/etc/passwd".'],
     ["file:///etc/x.js", 'must be relative to the configuration file, not "file:///etc/x.js".'],
     ["node:fs", 'must be relative to the configuration file, not "node:fs".'],
-    ["tools.json", 'must end in .ts, .mts, .js, .mjs, not be "tools.json".'],
+    ["tools.json", 'must end in .ts, .mts, .js, .mjs, and "tools.json" does not.'],
   ])("J05 the module %s is refused", async (path, reason) => {
     expect(await problems({ "haft.toml": module(path) })).toEqual([`haft.toml:3:1: toolsets.m.path: ${reason}`]);
   });
@@ -79,7 +79,7 @@ describe("problems", () => {
     [
       "exports nothing of use",
       "export const limit = 3; export default { name: 1 };",
-      '"tools.mjs" must export a tool, an array of tools or a toolset; its exports are none: default, limit.',
+      '"tools.mjs" must export a tool, an array of tools or a toolset; none of its exports is one: default, limit.',
     ],
     [
       "exports two toolsets",

@@ -64,11 +64,11 @@ describe("the tools of a creature", () => {
     expect(lines).toEqual([
       `haft.yaml:10:5: tools[4]: there is no built-in tool "telepathy" here, only ${names}; it is left out.`,
       "haft.yaml:12:5: tools[4].range: is not used here.",
-      "haft.yaml:13:5: tools[5]: a trigger without a name is none of add_timer, add_schedule, watch_channel; it is left out.",
+      "haft.yaml:13:5: tools[5]: a trigger without a name is not one of add_timer, add_schedule, watch_channel; it is left out.",
       'haft.yaml:14:5: tools[6]: a tool of type "custom" is Python code, which is not run here: serve it over MCP, or write it as a module; it is left out.',
       expect.stringMatching(/^haft\.yaml:14:\d+: tools\[6\]\.module: is not used here\.$/u),
       expect.stringMatching(/^haft\.yaml:14:\d+: tools\[6\]\.class_name: is not used here\.$/u),
-      'haft.yaml:15:5: tools[7]: the tool "info" comes by itself where tools have documentation.',
+      'haft.yaml:15:5: tools[7]: the tool "info" is added automatically where tools have documentation.',
     ]);
   });
 
@@ -91,5 +91,5 @@ test("a toolset of files has the tools that are chosen, and one that is none is 
   const runtime = await openRuntime(join(folder, "haft.toml"));
   expect(runtime.registry.names("notes")).toEqual(["notes::read", "notes::write"]);
   const wrong = configFolder({ "haft.toml": '[toolsets.notes]\ntype = "files"\nroot = "."\ntools = ["reed"]\n' });
-  await expect(loadConfig(join(wrong, "haft.toml"))).rejects.toThrow("toolsets.notes.tools[0]: is none of read, list");
+  await expect(loadConfig(join(wrong, "haft.toml"))).rejects.toThrow("toolsets.notes.tools[0]: is not one of read, list");
 });

@@ -106,7 +106,7 @@ describe("the seed's examples", () => {
     expect(one).toMatchObject({
       error: {
         code: "not_executable",
-        message: expect.stringMatching(/"read_file" of .*read_file\.toml is bound to no code: name the file/u),
+        message: expect.stringMatching(/"read_file" of .*read_file\.toml has no code: set module in its descriptor/u),
       },
     });
     expect(other).toMatchObject({
@@ -318,11 +318,11 @@ describe("ensembles", () => {
     writeFileSync(join(folder, "server.toml"), server("other"));
     const { toolsets, warnings } = await loadSource(source(folder, { environment: options.environment, trusted }));
     expect(namesOf(toolsets)).toEqual(["plain: t u", "two: "]);
-    expect(warnings).toEqual([`A descriptor is left out: ${folder}/server.toml is not as it was when it was trusted.`]);
+    expect(warnings).toEqual([`A descriptor is left out: ${folder}/server.toml has changed since it was trusted.`]);
 
     const nobody = await loadSource(source(folder, { environment: options.environment, trusted: new Set() }));
     expect(nobody.toolsets.map(({ name, tools }) => [name, tools?.map((tool) => tool.unusable)])).toEqual([
-      ["plain", [undefined, `${folder}/tools/u.toml is not as it was when it was trusted.`]],
+      ["plain", [undefined, `${folder}/tools/u.toml has changed since it was trusted.`]],
     ]);
   });
 
@@ -338,7 +338,7 @@ describe("ensembles", () => {
 
     const many = `[ensemble]\nname = "many"\n${'[[invokers]]\nsource = "x.toml"\n'.repeat(10_000)}`;
     const error = await configError(loadSource(source(configFolder({ "a.toml": many }))));
-    expect(error.message).toMatch(/^.*a\.toml:2003:3: invokers\[1000\]: more than 1000 invokers are not read\.$/u);
+    expect(error.message).toMatch(/^.*a\.toml:2003:3: invokers\[1000\]: at most 1000 invokers are read\.$/u);
   });
 });
 

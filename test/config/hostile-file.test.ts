@@ -27,7 +27,7 @@ describe("files", () => {
     const error = await configError(buildRuntimeParts(loaded));
 
     expect(error.message).toMatch(
-      /haft\.toml:4:1: toolsets\.x\.ca: ca must be a file in PEM of at most 4194304 bytes, and \/dev\/zero is none\.$/u,
+      /haft\.toml:4:1: toolsets\.x\.ca: ca must be a PEM file of at most 4194304 bytes, and \/dev\/zero is not one\.$/u,
     );
   });
 

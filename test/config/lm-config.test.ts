@@ -61,7 +61,7 @@ describe("F0.47 what cannot be used is an error with its place", () => {
     [
       "both words for a model",
       "model: a/b, lm_config: { type: ollama, model_id_or_path: m }",
-      "tools.engines.sim.model: is what lm_config says in other words; keep one of them.",
+      "tools.engines.sim.model: duplicates lm_config; keep one of them.",
     ],
     ["lm_config that is not a table", "lm_config: ollama", "tools.engines.sim.lm_config: must be an object, not a string."],
     [
@@ -107,7 +107,7 @@ describe("F0.47 what cannot be used is an error with its place", () => {
     [
       "a key that is something else here",
       "lm_config: { type: ollama, model_id_or_path: m, call_limit: 3 }",
-      "tools.engines.sim.lm_config.call_limit: is maxConcurrent of a toolset here.",
+      "tools.engines.sim.lm_config.call_limit: is not supported here; set maxConcurrent of a toolset.",
     ],
     [
       "an unknown key",

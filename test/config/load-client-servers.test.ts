@@ -25,8 +25,8 @@ const own = { enabled: true, trustAnnotations: false };
 const started = { ...own, args: [], env: {}, cwd: "DIR" };
 const reached = { ...own, headers: {} };
 const LOGIN =
-  'is not taken over: a token goes into headers, such as Authorization = "Bearer ${TOKEN}"; or write auth = { type = "user-login" }, and log in with haft mcp login.';
-const APPROVAL = "is not taken over: calls are allowed under [permission], and asked for under [approval].";
+  'is ignored: a token goes into headers, such as Authorization = "Bearer ${TOKEN}"; or write auth = { type = "user-login" }, and log in with haft mcp login.';
+const APPROVAL = "is ignored: calls are allowed under [permission], and asked for under [approval].";
 
 interface Case {
   readonly client: string;
@@ -118,7 +118,7 @@ tool_timeout_sec = "soon"
     path: "opencode.json",
     text: { mcp: { a: { type: "local", command: ["node"] } }, tools: { "a_*": false, bash: true } },
     servers: { a: { ...started, command: "node" } },
-    notes: ["tools: is not taken over: write the tools of a server that are off into exclude of its toolset."],
+    notes: ["tools: is ignored: list the tools of a server that are off in exclude of its toolset."],
   },
   {
     client: "Continue, in its config.json",
@@ -168,7 +168,7 @@ tool_timeout_sec = "soon"
     },
     notes: [
       `mcpServers.files.trust: ${APPROVAL}`,
-      "mcp.excluded: is not taken over: write enabled = false into each toolset that is not wanted.",
+      "mcp.excluded: is ignored: set enabled = false in each toolset that you do not want.",
     ],
   },
   {
@@ -214,7 +214,7 @@ tool_timeout_sec = "soon"
       new: { ...started, command: "node", timeoutMs: 60_000 },
       old: { ...started, command: "node", args: ["a.mjs"], env: { A: "b" } },
     },
-    notes: ["context_servers.market: is left out: it is a part of that client, and no server that others can start."],
+    notes: ["context_servers.market: is left out: it is part of that client, not a server that others can start."],
   },
   {
     client: "Goose",
@@ -238,7 +238,7 @@ extensions:
       },
       far: { ...reached, url: "https://example.com/mcp", transport: "http", headers: { Authorization: "Bearer ${TOKEN}" } },
     },
-    notes: ["extensions.developer: is left out: it is a part of that client, and no server that others can start."],
+    notes: ["extensions.developer: is left out: it is part of that client, not a server that others can start."],
   },
   {
     client: "Continue",
@@ -274,7 +274,7 @@ mcpServers:
     },
     servers: { a: { ...started, command: "node", env: { T: "${GITHUB_TOKEN}" } } },
     notes: [
-      'servers.a.env.T: "${input:github-token}" is asked of a person by the client, which is not done here; set the environment variable GITHUB_TOKEN.',
+      'servers.a.env.T: "${input:github-token}" is a value that the client asks a person for, which is not done here; set the environment variable GITHUB_TOKEN.',
       'servers.a.envFile: is not read here; put its variables into env, such as "${NAME}".',
     ],
   },
@@ -309,8 +309,8 @@ mcpServers:
     },
     servers: { notes: { ...started, command: "node", args: ["DIR/server/index.js"], env: { KEY: "${API_KEY}" } } },
     notes: [
-      'server.mcp_config.env.KEY: "${user_config.api_key}" is asked of a person by the client, which is not done here; set the environment variable API_KEY.',
-      "server.mcp_config.platform_overrides: is not taken over: write the command of this system into command and args.",
+      'server.mcp_config.env.KEY: "${user_config.api_key}" is a value that the client asks a person for, which is not done here; set the environment variable API_KEY.',
+      "server.mcp_config.platform_overrides: is ignored: write the command for this system into command and args.",
     ],
   },
   {
@@ -394,7 +394,7 @@ describe("the servers of other clients", () => {
       ["b", { command: "user" }],
     ]);
     expect(warnings.map((line) => line.replace(/^\S+ /u, ""))).toEqual([
-      'projects["/elsewhere"].mcpServers: is left out: those servers are of that folder. Run haft import there.',
+      'projects["/elsewhere"].mcpServers: is left out: those servers belong to that folder. Run haft import there.',
       "mcpServers.a: is left out: another server of this file has the same name.",
     ]);
   });
@@ -407,7 +407,7 @@ describe("the servers of other clients", () => {
     ["the argument after an option", { args: ["--token", "abcdef"] }, "args[1]"],
   ])("with a secret in clear in %s are taken over with a warning, which does not repeat it", async (_where, more, place) => {
     const { notes } = await read("mcp.json", { mcpServers: { a: { command: "node", ...more } } });
-    expect(notes).toEqual([`mcpServers.a.${place}: is taken over in clear; put it into an environment variable and write "\${NAME}".`]);
+    expect(notes).toEqual([`mcpServers.a.${place}: is copied in clear text; put it into an environment variable and write "\${NAME}".`]);
   });
 
   test("with a secret in clear in an address or a header are taken over with a warning", async () => {
@@ -507,7 +507,7 @@ describe("the servers of other clients", () => {
   test("have no time limit where it may be one of seconds or milliseconds", async () => {
     expect(await read("mcp.json", { mcpServers: { a: { command: "node", timeout: 60 } } })).toEqual({
       servers: { a: { ...started, command: "node" } },
-      notes: ["mcpServers.a.timeout: is left out: 60 may be seconds or milliseconds here. Write timeoutMs into the toolset."],
+      notes: ["mcpServers.a.timeout: is left out: 60 may be seconds or milliseconds here. Set timeoutMs in the toolset."],
     });
   });
 
@@ -625,8 +625,8 @@ describe("a file without servers", () => {
     const file = join(configFolder({ "config.yaml": "extensions: {a: {type: builtin, enabled: true}}" }), "config.yaml");
     const error = await configError(loadClientServers(file, { environment: {}, project: "/" }));
     expect([error.message, error.details]).toEqual([
-      `${file} has no server that can be taken over.`,
-      [`${file}:1:14: extensions.a: is left out: it is a part of that client, and no server that others can start.`],
+      `${file} has no server that can be used.`,
+      [`${file}:1:14: extensions.a: is left out: it is part of that client, not a server that others can start.`],
     ]);
   });
 

@@ -106,7 +106,7 @@ guard = "blok"
     [
       "the name of our own toolset",
       '[toolsets.haft]\ntype = "files"\nroot = "."',
-      "1:2: toolsets.haft: is the name of the toolset that Haft brings along; take another one.",
+      "1:2: toolsets.haft: is the name of a toolset that is built into Haft; choose another one.",
     ],
     [
       "both words for enabled",

@@ -49,7 +49,7 @@ describe("the files of other MCP clients", () => {
     });
     expect(loaded.sent.map(({ name }) => name)).toEqual(["KEY"]);
     expect(loaded.warnings.map((line) => line.replace(/^.*json/u, ""))).toEqual([
-      expect.stringMatching(/^:1:\d+: mcpServers\.off\.alwaysAllow: is not taken over: calls are allowed under \[permission\]/u),
+      expect.stringMatching(/^:1:\d+: mcpServers\.off\.alwaysAllow: is ignored: calls are allowed under \[permission\]/u),
     ]);
   });
 
@@ -123,7 +123,7 @@ describe("the files of other MCP clients", () => {
     [
       "what the editor asks a person",
       { a: { command: "a", args: ["${input:key}"] } },
-      /mcpServers\.a\.args\[0\]: "\$\{input:key\}" is asked of a person by the client/u,
+      /mcpServers\.a\.args\[0\]: "\$\{input:key\}" is a value that the client asks a person for/u,
     ],
     [
       "a file of variables",

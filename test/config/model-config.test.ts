@@ -12,7 +12,7 @@ describe("problems", () => {
     [
       "a key in the file",
       '[model]\nname = "a/b"\napiKey = "sk-canary"',
-      "3:1: model.apiKey: must name an environment variable that holds the key, such as env:ANTHROPIC_API_KEY: a file is no place for it.",
+      "3:1: model.apiKey: must name an environment variable that holds the key, such as env:ANTHROPIC_API_KEY: a key does not belong in a file.",
     ],
     [
       "an address that is none",
@@ -50,7 +50,7 @@ describe("problems", () => {
     [
       "a limit that warns too late",
       "loop.budget.calls = { soft = 5, hard = 4 }",
-      "1:23: loop.budget.calls.soft: must not be above hard, which is 4, as 5 is.",
+      "1:23: loop.budget.calls.soft: must not be above hard, which is 4, but is 5.",
     ],
     [
       "an axis that is none",

@@ -140,7 +140,7 @@ describe("what cannot be used is an error with its place", () => {
     [
       "a live stand-in",
       'simulation.standIn = "live"',
-      "1:1: simulation.standIn: names live, but nothing of a simulation falls back to what is real.",
+      "1:1: simulation.standIn: names live, but a simulation does not fall back to real answers.",
     ],
     [
       "a way to match nothing",

@@ -220,7 +220,7 @@ describe("one tool", () => {
 
     expect(names(result)).toEqual(["default::lookup", "default::lookup"]);
     expect(result.problems).toEqual([
-      'tools.json:1:195: [2]: the tool "lookup" is there already, with the same input schema; an overload needs another one.',
+      'tools.json:1:195: [2]: the tool "lookup" is already defined with the same input schema; an overload needs a different one.',
     ]);
   });
 
@@ -271,7 +271,7 @@ describe("hostile files", () => {
     const { tools, problems } = await read("many.json", JSON.stringify([...overloads, overloads[7]]));
 
     expect([tools.get("default")?.length, problems.length]).toEqual([30_000, 1]);
-    expect(problems[0]).toContain('[30000]: the tool "t" is there already, with the same input schema');
+    expect(problems[0]).toContain('[30000]: the tool "t" is already defined with the same input schema');
   });
 
   test("J03 a tool that comes twice in a table is refused", async () => {

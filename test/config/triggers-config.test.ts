@@ -125,7 +125,7 @@ describe("F1.59 F1.60 F1.61 problems have their file, line and column", () => {
   });
 
   test.each([
-    ['[[channels]]\nkind = "queue"\n', 'haft.toml:1:3: channels[0]: "name" is missing: by which agents know it.'],
+    ['[[channels]]\nkind = "queue"\n', 'haft.toml:1:3: channels[0]: "name" is missing: the name that agents use for it.'],
     ['[[channels]]\nname = "a"\n[[channels]]\nname = "a"\n', "haft.toml:4:1: channels[1].name: is the name of another channel already."],
     ['[[channels]]\nname = " a"\n', /^haft\.toml:2:1: channels\[0\]\.name: The name of a channel is " a"/u],
     ['[[channels]]\nname = "a"\ncapacity = 0\n', /^haft\.toml:3:1: channels\[0\]\.capacity: must be/u],
@@ -159,6 +159,6 @@ test("F1.58 the triggers that a creature lists become tools, and unknown ones ar
     ["triggers", ["add_timer", "watch_channel", "list_triggers", "remove_trigger"]],
   ]);
   expect(loaded.warnings).toEqual([
-    expect.stringContaining('tools[2]: the trigger "add_door" is none of add_timer, add_schedule, watch_channel; it is left out.'),
+    expect.stringContaining('tools[2]: the trigger "add_door" is not one of add_timer, add_schedule, watch_channel; it is left out.'),
   ]);
 });

@@ -104,12 +104,12 @@ const WIDENING: readonly (readonly [what: string, config: Table, line: string])[
   [
     "hints that are believed",
     { toolsets: { e: { type: "mcp", url: "https://example.com/mcp", trustAnnotations: true } } },
-    "toolsets.e.trustAnnotations believes what the server says of its tools",
+    "toolsets.e.trustAnnotations trusts what the server says about its tools",
   ],
   [
     "a document that is believed",
     { toolsets: { d: { type: "openapi", document: "d.json", trustExtensions: true } } },
-    "toolsets.d.trustExtensions believes what the document says of its operations",
+    "toolsets.d.trustExtensions trusts what the document says about its operations",
   ],
   [
     "effects in place of those of a document",
@@ -322,7 +322,7 @@ describe("what a configuration must be trusted for", () => {
     const server = '[mcp.far]\nurl = "https://example.com/mcp"\ntrustAnnotations = true\n';
 
     expect(await needsOf(config, { "d/far.toml": server })).toEqual([
-      "toolsets.d: ./d/far.toml mcp.far.trustAnnotations believes what the server says of its tools",
+      "toolsets.d: ./d/far.toml mcp.far.trustAnnotations trusts what the server says about its tools",
     ]);
   });
 });

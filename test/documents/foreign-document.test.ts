@@ -61,7 +61,7 @@ describe("a document of another format", () => {
   test.each(DOCUMENTS)("%s is refused as an OpenAPI document and as a tool file, with what would work", async (what, document, instead) => {
     const file = join(configFolder({ "a.json": JSON.stringify(document) }), "a.json");
     const asTools = await configError(readToolFile(file, { otherwise: "a" }));
-    expect(asTools.message).toBe(`${file} is no tool file: it is ${what}.`);
+    expect(asTools.message).toBe(`${file} is not a tool file: it is ${what}.`);
     expect(asTools.operatorHint).toMatch(instead);
     const asOpenApi = await configError((async () => importOpenApi(document, { origin: "a.json" }))());
     expect(asOpenApi.message).toBe(`"a.json" is no OpenAPI document: it is ${what}.`);
@@ -76,7 +76,7 @@ describe("a document of another format", () => {
       const file = join(configFolder({ "a.json": JSON.stringify(document) }), "a.json");
       const error = await configError(readToolFile(file, { otherwise: "a" }));
       expect([error.message, error.operatorHint]).toEqual([
-        `${file} is no tool file: it is an OpenAPI document.`,
+        `${file} is not a tool file: it is an OpenAPI document.`,
         'A toolset of type = "openapi" reads it, as its document.',
       ]);
     }

@@ -74,7 +74,7 @@ function schemaModel(model: Model): SchemaModel {
     const messages = [{ role: "user", content: user, at: 0 }] as const;
     const reply = await collectReply(model.stream({ system, messages, responseFormat: {} }, { signal }));
     if (reply !== undefined && endedWell(reply.finish)) return reply.text;
-    throw new ToolError("model_failed", `The reply of ${model.name} is not whole: it ended with ${reply?.finish ?? "nothing"}.`);
+    throw new ToolError("model_failed", `The reply of ${model.name} is incomplete: it ended with ${reply?.finish ?? "nothing"}.`);
   };
 }
 

@@ -374,7 +374,7 @@ function withCommon(toolset: Partial<Toolset>, { defaults, ...common }: CommonTo
 }
 
 function unreachable(engine: string): string {
-  return `engine ${JSON.stringify(engine)} says no server of its own, and this entry is none that it could reach.`;
+  return `engine ${JSON.stringify(engine)} names no server, and this entry names none that it could reach.`;
 }
 
 /** Returns the key that a problem begins with, as in `baseUrl has a query`. */

@@ -27,7 +27,7 @@ export class CodeBinder {
     if (module === undefined)
       return this.#refuse(
         tool,
-        `The tool ${name} of ${file} is bound to no code: name the file that exports it as module in its descriptor.`,
+        `The tool ${name} of ${file} has no code: set module in its descriptor to the file that exports it.`,
       );
     try {
       const bindings = bindingsOf(await moduleExports(module, folder));
@@ -38,10 +38,10 @@ export class CodeBinder {
       const exported = known === "" ? "it exports none" : `it exports ${known}`;
       return this.#refuse(
         tool,
-        `The tool ${name} of ${file} is bound to no code: ${JSON.stringify(module)} exports no function or tool of this name; ${exported}.`,
+        `The tool ${name} of ${file} has no code: ${JSON.stringify(module)} exports no function or tool of this name; ${exported}.`,
       );
     } catch (thrown: unknown) {
-      return this.#refuse(tool, `The tool ${name} of ${file} is bound to no code: module: ${ToolError.fromUnknown(thrown).message}`);
+      return this.#refuse(tool, `The tool ${name} of ${file} has no code: module: ${ToolError.fromUnknown(thrown).message}`);
     }
   }
 

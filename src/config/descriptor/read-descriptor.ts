@@ -144,7 +144,7 @@ function readEnsemble(root: TableReader, problems: Problems): Ensemble {
   const settings = root.section("defaults", readSettings) ?? {};
   const entries = root.tables("invokers") ?? [];
   const beyond = entries[MAX_INVOKERS];
-  if (beyond !== undefined) beyond.report(undefined, `more than ${MAX_INVOKERS} invokers are not read.`);
+  if (beyond !== undefined) beyond.report(undefined, `at most ${MAX_INVOKERS} invokers are read.`);
   const sound = problems.count === 0;
   const invokers = entries.slice(0, MAX_INVOKERS).map((entry) => readEntry(entry, problems));
   return { name, enabled, ...more, defaults: settings, invokers, sound };

@@ -81,7 +81,7 @@ function readMcpKind(table: TableReader, context: ReadContext): McpConfigAuth | 
 }
 
 const NO_EXCHANGE =
-  'is "token-exchange", which needs a function that gives the token of each user, and a file has none. Make the toolset in code: mcpToolset() with auth.subjectToken. Or let users log in: "user-login".';
+  'is "token-exchange", which needs a function that returns the token of each user, and a file cannot have one. Create the toolset in code: mcpToolset() with auth.subjectToken. Or let users log in: "user-login".';
 
 function readUserLogin(table: TableReader, context: ReadContext): Omit<McpUserLogin, "type"> {
   const secret = secretReader(table, context);

@@ -31,7 +31,7 @@ export function readLm(table: TableReader): LmConfig | undefined {
       table.report(undefined, '"model" is missing: provider and model, or an object as [model].');
     return model === undefined ? undefined : { model, modelKey: "model", settings };
   }
-  if (table.value("model") !== undefined) table.report("model", "is what lm_config says in other words; keep one of them.");
+  if (table.value("model") !== undefined) table.report("model", "duplicates lm_config; keep one of them.");
   const read = table.section("lm_config", (config) => readLmConfig(config, settings), NOT_OF_LM_CONFIG);
   return read === undefined ? undefined : { ...read, modelKey: "lm_config" };
 }
@@ -72,9 +72,9 @@ const TOKENS = ["max_new_tokens", "max_tokens", "max_completion_tokens", "max_to
 /** Keys of fms-dgt that have another place here. */
 const NOT_OF_LM_CONFIG: ReadonlyMap<string, string> = new Map([
   ["timeout", "belongs next to lm_config, in seconds: it is the time of one call."],
-  ["call_limit", "is maxConcurrent of a toolset here."],
-  ["response_format", "is made of the output schema of each tool; leave it out."],
-  ...["logprobs", "top_logprobs"].map((key) => [key, "is asked for where there is more than one candidate; leave it out."] as const),
+  ["call_limit", "is not supported here; set maxConcurrent of a toolset."],
+  ["response_format", "is derived from the output schema of each tool; leave it out."],
+  ...["logprobs", "top_logprobs"].map((key) => [key, "is requested automatically where there is more than one candidate; leave it out."] as const),
   ...["batch_size", "init_tokenizer", "max_length", "lm_cache", "force_cache"].map(
     (key) => [key, "is not supported; leave it out."] as const,
   ),

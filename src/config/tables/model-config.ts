@@ -74,8 +74,8 @@ export function readModel(table: TableReader): ModelConfig | undefined {
 
 /** Undefined if one of them is missing or invalid, which is reported. */
 function readDelimiters(table: TableReader): Delimiters | undefined {
-  const start = table.requiredText("start", 'what stands before a name, such as "["');
-  const end = table.requiredText("end", 'what stands behind it, such as "]"');
+  const start = table.requiredText("start", 'the text before a name, such as "["');
+  const end = table.requiredText("end", 'the text after it, such as "]"');
   const slash = table.choice("slash", ["opens", "closes"], { required: true });
   const lines = table.choice("arguments", ["lines", "attributes"], { required: true });
   const others = omitUndefined({ prefix: table.text("prefix"), separator: table.text("separator") });
@@ -114,7 +114,7 @@ export function readKey(table: TableReader, key: string): string | undefined {
   const name = written.startsWith("env:") ? written.slice("env:".length) : undefined;
   const resolved = name === undefined ? undefined : resolveVariables(written, { [name]: "" });
   if (resolved !== undefined && "text" in resolved) return written;
-  table.report(key, "must name an environment variable that holds the key, such as env:ANTHROPIC_API_KEY: a file is no place for it.");
+  table.report(key, "must name an environment variable that holds the key, such as env:ANTHROPIC_API_KEY: a key does not belong in a file.");
   return undefined;
 }
 
@@ -156,6 +156,6 @@ function readBudget(table: TableReader): BudgetConfig {
 function readLimit(table: TableReader): { readonly soft?: number; readonly hard?: number } {
   const limit = omitUndefined({ soft: table.number("soft", AMOUNT), hard: table.number("hard", AMOUNT) });
   if (limit.soft !== undefined && limit.hard !== undefined && limit.soft > limit.hard)
-    table.report("soft", `must not be above hard, which is ${limit.hard}, as ${limit.soft} is.`);
+    table.report("soft", `must not be above hard, which is ${limit.hard}, but is ${limit.soft}.`);
   return limit;
 }

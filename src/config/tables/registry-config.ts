@@ -161,7 +161,7 @@ export function checkRouting(entries: readonly RegistryEntry[], engines: Engines
       const known = engines.get(engine);
       const place = [...path, "engines", namespace];
       if (known === undefined) report(place, undefinedEngine(engine, [...engines.keys()]));
-      else if (known.type === "multi") report(place, `engine ${JSON.stringify(engine)} is a multi itself; name one that answers.`);
+      else if (known.type === "multi") report(place, `engine ${JSON.stringify(engine)} is of type multi itself; name an engine that answers calls.`);
     }
   }
 }
@@ -181,7 +181,7 @@ function engineProblem(name: string, { namespace, toolset }: RegistryEntry, engi
   if (named.type === "multi" && named.routes.size > 0 && toolset.enabled) {
     if (namespace === undefined && !saysNamespaces(toolset)) return `engine ${quoted} routes by namespace; give this entry a namespace.`;
     if (namespace !== undefined && !named.routes.has(namespace))
-      return `engine ${quoted} routes the namespaces ${[...named.routes.keys()].join(", ")}, and none to ${JSON.stringify(namespace)}.`;
+      return `engine ${quoted} routes the namespaces ${[...named.routes.keys()].join(", ")}, but not ${JSON.stringify(namespace)}.`;
   }
   const engine = engines.get(routed(name, namespace, engines) ?? name);
   if (engine === undefined || !toolset.enabled || !bringsServer(toolset) || matchServer(engine, toolset) !== "other") return undefined;

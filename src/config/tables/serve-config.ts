@@ -120,7 +120,7 @@ function readAuth(table: TableReader): ServeAuthConfig {
 }
 
 function readIssuer(table: TableReader): readonly ServeIssuerConfig[] {
-  const issuer = table.requiredText("issuer", "as it stands in its tokens");
+  const issuer = table.requiredText("issuer", "exactly as in its tokens");
   for (const key of ["issuer", "jwksUrl"]) {
     const address = table.peek(key);
     if (typeof address === "string" && !isSafeAddress(address)) table.report(key, "must be an https address, or one of this machine.");
@@ -166,7 +166,7 @@ function readRule(table: TableReader): readonly AccessRule[] {
 }
 
 function algorithmFault(text: string): string | undefined {
-  return /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/u.test(text) ? undefined : "is no asymmetric algorithm such as ES256.";
+  return /^(?:(?:RS|PS|ES)(?:256|384|512)|EdDSA|Ed25519)$/u.test(text) ? undefined : "is not an asymmetric algorithm such as ES256.";
 }
 
 /** Whether only the receiver can read what is sent to the address: https, or this machine. */

@@ -72,7 +72,7 @@ function readSources(table: TableReader, problems: Problems): readonly SourcesCo
 function readStandIn(table: TableReader): readonly AnswerSource[] | undefined {
   const sources = readSourceList(table, "standIn");
   const real = sources?.find(isReal);
-  if (real !== undefined) table.report("standIn", `names ${real}, but nothing of a simulation falls back to what is real.`);
+  if (real !== undefined) table.report("standIn", `names ${real}, but a simulation does not fall back to real answers.`);
   return sources;
 }
 

@@ -134,7 +134,7 @@ export function readToolsets(root: TableReader, context: ToolsetReadContext): Re
 
 /** Reports an invalid name of a toolset. @param key undefined = the name belongs to the table itself */
 export function checkToolsetName(name: string, table: TableReader, key: string | undefined): void {
-  if (name === OWN_NAMESPACE) table.report(key, "is the name of the toolset that Haft brings along; take another one.");
+  if (name === OWN_NAMESPACE) table.report(key, "is the name of a toolset that is built into Haft; choose another one.");
   try {
     checkName(name, "toolset");
   } catch (error: unknown) {

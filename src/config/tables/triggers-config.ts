@@ -24,7 +24,7 @@ const WHEN_FULL = ["wait", "refuse"] as const;
 export function readChannels(root: TableReader): readonly ChannelConfig[] {
   const channels = createChannels();
   return (root.tables("channels") ?? []).flatMap((table) => {
-    const name = table.requiredText("name", "by which agents know it");
+    const name = table.requiredText("name", "the name that agents use for it");
     const options = omitUndefined({
       kind: table.choice("kind", KINDS),
       description: table.text("description"),
@@ -54,7 +54,7 @@ export function readTriggers(root: TableReader, channels: readonly ChannelConfig
   const names = new Set<string>();
   return tables.flatMap((table) => {
     const type = table.choice("type", [...kinds.keys()], { required: true });
-    const name = table.requiredText("name", "by which the trigger is known after a restart");
+    const name = table.requiredText("name", "the name that identifies the trigger after a restart");
     if (name !== undefined && names.has(name)) table.report("name", "is the name of another trigger already.");
     if (name !== undefined) names.add(name);
     const known = type === undefined ? undefined : kinds.get(type);

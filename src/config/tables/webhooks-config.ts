@@ -25,7 +25,7 @@ export function readWebhooks(root: TableReader): readonly WebhookConfig[] | unde
     if (url !== undefined && urls.has(url)) table.report("url", "is the address of another webhook already.");
     if (url !== undefined) urls.add(url);
     if (!table.has("secret"))
-      table.report(undefined, '"secret" is missing: the variable with what messages are signed with, such as env:WEBHOOK_SECRET.');
+      table.report(undefined, '"secret" is missing: the variable that holds the secret that signs messages, such as env:WEBHOOK_SECRET.');
     const secret = readKey(table, "secret");
     const events = table.choices("events", WEBHOOK_TYPES, "event of webhooks");
     const allowPrivate = table.texts("allowPrivate");

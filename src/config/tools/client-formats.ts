@@ -96,17 +96,17 @@ export const PARTS_OF_CLIENT: readonly { readonly key: string; readonly values: 
   { key: "source", values: ["extension"] }, // Zed
 ];
 
-const APPROVALS = "is not taken over: calls are allowed under [permission], and asked for under [approval].";
+const APPROVALS = "is ignored: calls are allowed under [permission], and asked for under [approval].";
 const LOGINS =
-  'is not taken over: a token goes into headers, such as Authorization = "Bearer ${TOKEN}"; or write auth = { type = "user-login" }, and log in with haft mcp login.';
+  'is ignored: a token goes into headers, such as Authorization = "Bearer ${TOKEN}"; or write auth = { type = "user-login" }, and log in with haft mcp login.';
 
 /** Notes on keys that have another place here. Any other key gets the note that it is not used. */
 export const ELSEWHERE: ReadonlyMap<string, string> = new Map([
   ...["trust", "autoApprove", "alwaysAllow", "default_tools_approval_mode", "tool_permissions"].map((key) => [key, APPROVALS] as const),
   ...["oauth", "auth", "oauth_resource", "scopes", "authProviderType"].map((key) => [key, LOGINS] as const),
-  ["headersHelper", "is not taken over: no program is run for headers; write them, with variables, into headers."],
-  ["http_headers_helper", "is not taken over: no program is run for headers; write them, with variables, into headers."],
-  ["platform_overrides", "is not taken over: write the command of this system into command and args."],
+  ["headersHelper", "is ignored: no program is run for headers; write them, with variables, into headers."],
+  ["http_headers_helper", "is ignored: no program is run for headers; write them, with variables, into headers."],
+  ["platform_overrides", "is ignored: write the command for this system into command and args."],
 ]);
 
 /** Lists outside the tables of servers, by which Gemini and Qwen, in current and older versions, exclude some servers. */

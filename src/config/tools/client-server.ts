@@ -87,7 +87,7 @@ export class ClientServer {
   #isPartOfClient(): boolean {
     const part = PARTS_OF_CLIENT.find(({ key, values }) => values.some((value) => value === this.#table.peek(key)));
     if (part === undefined) return false;
-    this.notes.push({ path: this.#table.path, text: "is left out: it is a part of that client, and no server that others can start." });
+    this.notes.push({ path: this.#table.path, text: "is left out: it is part of that client, not a server that others can start." });
     return true;
   }
 
@@ -179,7 +179,7 @@ export class ClientServer {
     const path = [...this.#table.path, "headers"];
     const kept = Object.entries(headers).filter(([name]) => !isProtocolHeader(name));
     for (const name of Object.keys(headers).filter((each) => isProtocolHeader(each)))
-      this.notes.push({ path: [...path, name], text: "is left out: the header belongs to the protocol, and is sent by itself." });
+      this.notes.push({ path: [...path, name], text: "is left out: the header belongs to the protocol, and is sent automatically." });
     return Object.fromEntries(kept);
   }
 
@@ -247,10 +247,10 @@ export class ClientServer {
     const milliseconds = Math.round(value * (units[found.key] ?? 1));
     const least = found.key === "timeout" && units["timeout"] === 1 ? MIN_TIMEOUT : MILLISECONDS.min;
     if (milliseconds >= least && milliseconds <= MILLISECONDS.max) return milliseconds;
-    const text = `is left out: ${value} may be seconds or milliseconds here. Write ${key} into the toolset.`;
+    const text = `is left out: ${value} may be seconds or milliseconds here. Set ${key} in the toolset.`;
     this.notes.push({
       path: [...found.table.path, found.key],
-      text: least === MIN_TIMEOUT ? text : "is left out: it is no time limit that Haft has.",
+      text: least === MIN_TIMEOUT ? text : "is left out: Haft has no such time limit.",
     });
     return undefined;
   }
@@ -265,7 +265,7 @@ export class ClientServer {
     const key = place.at(-1);
     const name = typeof key === "string" ? key : option.startsWith("-") ? option : "";
     if (!this.#options.imports || text.includes("${") || !isSecret(text, name)) return;
-    this.notes.push({ path: place, text: 'is taken over in clear; put it into an environment variable and write "${NAME}".' });
+    this.notes.push({ path: place, text: 'is copied in clear text; put it into an environment variable and write "${NAME}".' });
   }
 
   /** Returns the first of the keys that exists; with a kind, only if its value has that kind. */

@@ -77,7 +77,7 @@ export class ClientVariables {
     if (variable !== undefined) return (environment[variable] ?? "") === "" ? (otherwise ?? "") : `\${${variable}}`;
     const asked = ASKED.exec(name)?.[1];
     if (asked === undefined) return written;
-    return this.#asked(asked, { written, place, why: "is asked of a person by the client, which is not done here" });
+    return this.#asked(asked, { written, place, why: "is a value that the client asks a person for, which is not done here" });
   }
 
   #asked(asked: string, { written, place, why }: { readonly written: string; readonly place: KeyPath; readonly why: string }): string {

@@ -88,7 +88,7 @@ function readTrigger(entry: TableReader, notes: Note[]): string | undefined {
   const name = entry.text("name");
   const tool = TRIGGER_TOOLS.find((known) => known === name);
   const which = name === undefined ? "a trigger without a name" : `the trigger ${JSON.stringify(name)}`;
-  if (tool === undefined) notes.push({ path: entry.path, text: `${which} is none of ${TRIGGER_TOOLS.join(", ")}; it is left out.` });
+  if (tool === undefined) notes.push({ path: entry.path, text: `${which} is not one of ${TRIGGER_TOOLS.join(", ")}; it is left out.` });
   return tool;
 }
 
@@ -105,7 +105,7 @@ function readEntry(entry: TableReader, notes: Note[]): string | undefined {
   } else {
     const tool = OTHER_NAMES.get(name) ?? name;
     if (FILE_TOOLS.some((known) => known === tool)) return tool;
-    if (name === "info") notes.push({ path: entry.path, text: 'the tool "info" comes by itself where tools have documentation.' });
+    if (name === "info") notes.push({ path: entry.path, text: 'the tool "info" is added automatically where tools have documentation.' });
     else leftOut(`there is no built-in tool ${JSON.stringify(name)} here, only ${[...FILE_TOOLS, ...PROGRAM_TOOLS.keys()].join(", ")}`);
   }
   return undefined;

@@ -131,7 +131,7 @@ class DescriptorLoader {
   async load({ log, signal }: SourceContext): Promise<readonly Toolset[]> {
     this.#files = new Set([this.#options.path]);
     const { paths, folder, leftOut } = findDescriptors(this.#options.path);
-    if (leftOut > 0) log.warn(`Of the ${paths.length + leftOut} descriptors in ${folder} the first ${MAX_FILES} are read.`);
+    if (leftOut > 0) log.warn(`Of the ${paths.length + leftOut} descriptors in ${folder}, only the first ${MAX_FILES} are read.`);
     const toolsets: Toolset[] = [];
     const failures: ToolError[] = [];
     for (const path of paths) {
@@ -154,7 +154,7 @@ class DescriptorLoader {
     const descriptor = await readDescriptor(path, this.#reading);
     const { trusted } = this.#options;
     if (trusted === undefined || !needsTrust(descriptor) || trusted.has(descriptor.digest)) return descriptor;
-    throw new ToolError("permission_denied", `${path} is not as it was when it was trusted.`, {
+    throw new ToolError("permission_denied", `${path} has changed since it was trusted.`, {
       details: [...descriptor.starts, ...descriptor.sends, ...descriptor.widens],
       operatorHint: "Read it; then run haft trust.",
     });

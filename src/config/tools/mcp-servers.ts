@@ -99,7 +99,7 @@ export function readNamedServers(servers: readonly NamedServer[], { context, opt
         text: `is named ${JSON.stringify(name)} here: a name of a toolset has no "::" and no colon at its end.`,
       });
     if (name === OWN_NAMESPACE) {
-      const text = `is left out: ${JSON.stringify(OWN_NAMESPACE)} is the name of the toolset that Haft has itself.`;
+      const text = `is left out: ${JSON.stringify(OWN_NAMESPACE)} is the name of a toolset that is built into Haft.`;
       notes.push({ path: server.path, text });
       continue;
     }

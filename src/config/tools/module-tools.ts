@@ -34,7 +34,7 @@ export async function moduleTools(path: string, folder: string): Promise<Partial
   }
   if (toolset !== undefined) return toolset;
   if (tools.length > 0) return { tools };
-  const found = names.length === 0 ? "it exports nothing" : `its exports are none: ${names.join(", ")}`;
+  const found = names.length === 0 ? "it exports nothing" : `none of its exports is one: ${names.join(", ")}`;
   throw problem(`${JSON.stringify(path)} must export a tool, an array of tools or a toolset; ${found}.`);
 }
 
@@ -96,7 +96,7 @@ function moduleFile(path: string, folder: string): string {
   if (isAbsolute(path) || /^[a-z][a-z0-9+.-]*:/iu.test(path))
     throw problem(`must be relative to the configuration file, not ${JSON.stringify(path)}.`);
   const file = resolve(folder, path);
-  if (!ENDINGS.includes(extname(file))) throw problem(`must end in ${ENDINGS.join(", ")}, not be ${JSON.stringify(path)}.`);
+  if (!ENDINGS.includes(extname(file))) throw problem(`must end in ${ENDINGS.join(", ")}, and ${JSON.stringify(path)} does not.`);
   if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) throw problem(`there is no file ${file}.`);
   const real = realpathSync(file);
   const inside = relative(realpathSync(folder), real);

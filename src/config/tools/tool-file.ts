@@ -60,7 +60,7 @@ export async function readToolFile(path: string, options: NamespaceOptions): Pro
 function toolsOf({ value, positions }: ParsedFile, file: string, options: NamespaceOptions): ReadTools {
   const foreign = isTable(value) && isWrapped(Object.entries(value)) ? undefined : foreignDocument(value);
   if (foreign !== undefined)
-    throw new ToolError("invalid_config", `${file} is no tool file: it is ${foreign.what}.`, { operatorHint: foreign.instead });
+    throw new ToolError("invalid_config", `${file} is not a tool file: it is ${foreign.what}.`, { operatorHint: foreign.instead });
   const collector = new ToolCollector(new Problems(file, positions), options);
   collector.readAll(value);
   return collector.finish();
@@ -142,7 +142,7 @@ class ToolCollector {
     ) {
       throw new ToolError(
         "duplicate",
-        `the tool ${JSON.stringify(tool.name)} is there already, with the same input schema; an overload needs another one.`,
+        `the tool ${JSON.stringify(tool.name)} is already defined with the same input schema; an overload needs a different one.`,
       );
     }
     addTo(this.#tools, namespace, tool);

@@ -21,7 +21,7 @@ export const filesType: ToolsetType<FilesConfig> = {
       guard: table.choice("guard", GUARDS),
       readOnly: table.flag("readOnly"),
       tools: table.texts("tools", (name) =>
-        FILE_TOOLS.some((known) => known === name) ? undefined : `is none of ${FILE_TOOLS.join(", ")}.`,
+        FILE_TOOLS.some((known) => known === name) ? undefined : `is not one of ${FILE_TOOLS.join(", ")}.`,
       ),
       allowSensitive: table.texts("allowSensitive"),
       unchangedReads: table.flag("unchangedReads"),

@@ -208,7 +208,7 @@ export function readAuthorities(path: string): string {
   try {
     const info = fstatSync(file);
     if (info.isFile() && info.size <= MAX_CA_BYTES) return readFileSync(file, "utf8");
-    throw new ToolError("invalid_config", `ca must be a file in PEM of at most ${MAX_CA_BYTES} bytes, and ${path} is none.`);
+    throw new ToolError("invalid_config", `ca must be a PEM file of at most ${MAX_CA_BYTES} bytes, and ${path} is not one.`);
   } finally {
     closeSync(file);
   }

@@ -120,5 +120,5 @@ function serverOf(tools: readonly Tool[]): ServerClaim | undefined {
 }
 
 function serverText(server: ServerClaim | undefined): string {
-  return server === undefined ? "one that did not say what it is" : `${quoted(server.name, 100)} ${quoted(server.version, 60)}`;
+  return server === undefined ? "one that did not identify itself" : `${quoted(server.name, 100)} ${quoted(server.version, 60)}`;
 }

@@ -112,7 +112,7 @@ class LockReader {
 
   read(value: JsonValue): LockData {
     const root = this.#object(value, []);
-    if (own(root, "format") !== FORMAT) throw this.#wrong(["format"], `must be ${JSON.stringify(FORMAT)}: this is no lock file of Haft`);
+    if (own(root, "format") !== FORMAT) throw this.#wrong(["format"], `must be ${JSON.stringify(FORMAT)}: this is not a lock file of Haft`);
     const version = own(root, "version");
     if (version !== VERSION) throw this.#wrong(["version"], `is ${JSON.stringify(version)}; this version of Haft reads ${VERSION}`);
     this.#onlyKeys(root, ["format", "version", "toolsets"], []);

@@ -11,8 +11,8 @@ export function serverRights(server: object): readonly Right[] {
     ...addressRights(server),
     ...privateRights(allowPrivate),
     ...rightIf(verifyTls === false, "verifyTls", "accepts any certificate"),
-    ...rightIf(trustAnnotations === true, "trustAnnotations", "believes what the server says of its tools"),
-    ...rightIf(trustExtensions === true, "trustExtensions", "believes what the document says of its operations"),
+    ...rightIf(trustAnnotations === true, "trustAnnotations", "trusts what the server says about its tools"),
+    ...rightIf(trustExtensions === true, "trustExtensions", "trusts what the document says about its operations"),
     ...rightIf(
       takesCautionAway(effects),
       "effects",
