@@ -61,7 +61,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
   info: {
     usage: "<tool>",
-    summary: "Show what one tool takes, gives and does.",
+    summary: "Show what one tool takes, returns and does.",
     example: "haft info files::edit",
     load: async () => (await import("./commands/info-command.ts")).infoCommand,
   },
@@ -121,7 +121,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
   sessions: {
     usage: "<command>",
-    summary: "Look after the conversations in the store.",
+    summary: "Manage the conversations in the store.",
     example: "haft sessions list",
     load: async () => (await import("./commands/sessions-command.ts")).sessionsCommand,
   },
@@ -133,7 +133,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
   jobs: {
     usage: "<command>",
-    summary: "Look after the background jobs in the store.",
+    summary: "Manage the background jobs in the store.",
     example: "haft jobs list",
     load: async () => (await import("./commands/jobs-command.ts")).jobsCommand,
   },
@@ -151,7 +151,7 @@ export const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   },
   audit: {
     usage: "",
-    summary: "List who called what, and what came of it.",
+    summary: "List who called what, and how it ended.",
     example: "haft audit --since 24h",
     load: async () => (await import("./commands/audit-command.ts")).auditCommand,
   },

@@ -98,7 +98,7 @@ process.stdout.on("error", (error) => {
   readerIsGone = systemCode(error) === "EPIPE";
   outputIsLost = !readerIsGone;
   if (outputIsLost) process.stderr.write(`haft: Standard output cannot be written: ${describeThrown(error)}\n`);
-  stop.abort(new ToolError("cancelled", readerIsGone ? "The output has no reader any more." : "Its output is lost."));
+  stop.abort(new ToolError("cancelled", readerIsGone ? "Nothing reads the output any more." : "Its output is lost."));
 });
 let errorsAreUnread = false;
 process.stderr.on("error", () => {
@@ -160,7 +160,7 @@ function isFolder(descriptor: number): boolean {
 /** Returns an input that fails when it is read: Node reads a folder as an empty input. */
 function folderInput(): Readable {
   const error = new ToolError("invalid_argument", "Standard input is a folder, not text.", {
-    hint: "Give it a file, or what a pipe sends.",
+    hint: "Redirect a file or a pipe to it.",
   });
   return new Readable({
     read() {

@@ -104,7 +104,7 @@ function checkArguments(command: Command, { args, given }: Pick<CommandLine, "ar
     const words = (command.subcommands ?? []).map((known) => known.name.slice(command.name.length + 1));
     const meant = didYouMean(args[0] ?? "", words, (near) => `"haft ${command.name} ${near}"`);
     throw new ToolError("invalid_argument", `haft ${command.name} does not take the argument ${JSON.stringify(args[most])}.`, {
-      hint: meant ?? `${usage}. An argument that holds spaces is put in quotes.`,
+      hint: meant ?? `${usage}. Put an argument that has spaces in quotes.`,
     });
   }
   const stray = given.find((option) => !COMMON_OPTIONS.includes(option) && !command.options.includes(option));

@@ -9,7 +9,7 @@ import { testInCI } from "../test-in-ci.ts";
 
 const project = folderWith(PROJECT);
 const empty = folderWith({ "note.txt": "no configuration" });
-const PIPE_HINT = "  Name the file itself, or give what comes from a pipe to standard input, with - as its name.";
+const PIPE_HINT = "  Name a regular file, or pipe the data to standard input and name it -.";
 
 /** What a command that is refused leaves behind: nothing on standard output. */
 const refused = (exitCode: number, ...stderr: readonly string[]): Finished => ({ exitCode, stdout: "", stderr: `${stderr.join("\n")}\n` });
@@ -32,7 +32,7 @@ describe.concurrent("a wrong command line exits with 2 and says what would work"
     [
       ["info", "a", "b"],
       'haft info does not take the argument "b".',
-      "Usage: haft info <tool>. An argument that holds spaces is put in quotes.",
+      "Usage: haft info <tool>. Put an argument that has spaces in quotes.",
     ],
     [["list", "--config", "--json"], "--config needs a value.", "For example: --config ./haft.toml"],
     [["search"], "haft search needs words or a --tag to search for.", "For example: haft search read a file. To see all tools: haft list."],
@@ -94,7 +94,7 @@ describe.concurrent("a wrong configuration exits with 3 and names file, line and
       refused(
         3,
         `haft: invalid_config: There is no haft.toml, haft.yaml, haft.yml or haft.json in ${empty}.`,
-        '  Name one with --config, or write one with haft init. The shortest that does something: toolsets.files = { type = "files", root = "." }',
+        '  Name one with --config, or write one with haft init. A minimal one: toolsets.files = { type = "files", root = "." }',
       ),
     );
   });
@@ -238,7 +238,7 @@ describe.concurrent("a wrong call exits with the code of its error", { timeout: 
       2,
       [
         "haft: invalid_argument: --prompt needs a value.",
-        `  A value that begins with - is written in one piece: '--prompt=- buy milk'. For example: --prompt "What do the notes say?"`,
+        `  Write a value that begins with - in one piece: '--prompt=- buy milk'. For example: --prompt "What do the notes say?"`,
       ],
     ],
     [
@@ -288,5 +288,5 @@ test.for([
   const { exitCode, stderr } = await haft([...args, String(port)], { folder, environment: { HAFT_TOKEN: "0123456789abcdef0123" } });
   other.close();
   expect(exitCode).toBe(6);
-  expect(stderr).toContain(`  Take another with ${option} <port>, or ${option} 0 for any that is free.\n`);
+  expect(stderr).toContain(`  Choose another with ${option} <port>, or ${option} 0 for any free one.\n`);
 });

@@ -269,7 +269,7 @@ describe("lines that are sent", () => {
   test("a byte order mark is not part of the first one", async () => {
     const project = await chatProject({ script: [] });
     const { exitCode, stdout } = await project.haft(["chat"], { input: "\uFEFF/usage\n" });
-    expect([exitCode, stdout]).toEqual([0, expect.stringContaining("Nothing was asked yet.")]);
+    expect([exitCode, stdout]).toEqual([0, expect.stringContaining("No requests have been made yet.")]);
     expect(project.asked).toEqual([]);
   });
 
@@ -344,13 +344,13 @@ describe("limits", () => {
     const fails = Array.from({ length: 5 }, (_, at) => ({ calls: [{ name: "shop__fail", input: { at } }] }));
     const project = await chatProject({ script: [...fails, { text: "Better." }] });
     const { stdout } = await project.haft(["chat"], { types: ["/clear", "Try.", "Again.", "/clear", "Again."] });
-    expect(stdout.split("\n").filter((line) => /Nothing is stopped|Too many|Things run|\/clear lets|Better/u.test(line))).toEqual([
+    expect(stdout.split("\n").filter((line) => /Nothing is stopped|Too many|Calls run|\/clear lets|Better/u.test(line))).toEqual([
       "Nothing is stopped.",
       "  ! Too many calls failed in a row; nothing runs until the stop is cleared. 5 calls failed in a row, the last one shop::fail: no luck",
-      "  · /clear lets things run again.",
+      "  · /clear lets calls run again.",
       "  ! Too many calls failed in a row; nothing runs until the stop is cleared. 5 calls failed in a row, the last one shop::fail: no luck",
-      "  · /clear lets things run again.",
-      "Things run again. 5 calls failed in a row, the last one shop::fail: no luck.",
+      "  · /clear lets calls run again.",
+      "Calls run again. 5 calls failed in a row, the last one shop::fail: no luck.",
       "model   Better.",
     ]);
   });
@@ -364,10 +364,10 @@ describe("lines for haft itself", () => {
     });
     const lines = stdout.split("\n");
     expect(exitCode).toBe(0);
-    expect(lines.slice(1, 3)).toEqual(["Nothing was asked yet.", expect.stringMatching(/^ {2}files::edit {8}Replaces/u)]);
+    expect(lines.slice(1, 3)).toEqual(["No requests have been made yet.", expect.stringMatching(/^ {2}files::edit {8}Replaces/u)]);
     expect(lines.filter((line) => line.startsWith("  /"))).toHaveLength(6);
     expect(stdout).toContain(
-      "There is no command /tols. Did you mean /tools? A message that begins with a slash is written with a space before it.\n",
+      "There is no command /tols. Did you mean /tools? To send a message that begins with a slash, put a space before it.\n",
     );
     expect(project.asked).toEqual([[{ role: "user", content: "/path" }]]);
   });

@@ -64,7 +64,7 @@ describe.concurrent("haft search", { timeout: PATIENCE_MS }, () => {
     expect(await run("search", "zeppelin")).toEqual({
       exitCode: 1,
       stdout: "",
-      stderr: "haft: No tool fits. haft list shows all of them.\n",
+      stderr: "haft: No tool matches. haft list shows all of them.\n",
     });
   });
 });
@@ -248,13 +248,13 @@ ${more}`;
         {
           name: "io",
           warnings: [
-            'fetch: up to 4 attempts are asked for, but it declares no effects, so a call that has begun is not repeated. Say effects = "readOnly" or effects = { writes = [...], idempotent = true } where that is true.',
+            'fetch: up to 4 attempts are asked for, but it declares no effects, so a call that has begun is not repeated. Declare effects = "readOnly" or effects = { writes = [...], idempotent = true } where that is true.',
           ],
         },
       ],
     });
     const info = (await haft(["info", "io::fetch"], { folder })).stdout.replaceAll(/\s+/gu, " ");
-    expect(info).toContain("Attempts 1 once a call has begun, for it is not declared repeatable; else at most 4");
+    expect(info).toContain("Attempts 1 once a call has begun, because it is not declared repeatable; else at most 4");
     expect(info).toContain("! up to 4 attempts are asked for, but it declares no effects");
     expect(JSON.parse((await haft(["call", "io::fetch", "--json"], { folder })).stdout)).toMatchObject({ attempts: 1 });
   });
@@ -281,7 +281,7 @@ ${more}`;
   test("a descriptor whose tool is bound to no code is pointed out", async () => {
     const folder = folderWith({ "haft.toml": config, "io.toml": descriptor("").replace(/module.*\n/u, "") });
     expect((await haft(["check"], { folder })).stdout.replaceAll(/\s+/gu, " ")).toContain(
-      "has no code: name the file that exports it as module in its descriptor; calls end with not_executable",
+      "has no code: set module in its descriptor to the file that exports it; calls end with not_executable",
     );
   });
 

@@ -115,9 +115,9 @@ describe("issue 16.4 a card describes the data", () => {
     expect(readFileSync(path, "utf8")).toBe(datasetCard(summary, { out, format: "neutral", kind: "sampled" }));
     await expect(checkCardFile(out.replace(".jsonl", ".json"))).rejects.toMatchObject({
       code: "invalid_argument",
-      message: expect.stringContaining(`${path} is there already, and describes another file than `),
+      message: expect.stringContaining(`${path} already exists, and describes another file than `),
     });
     writeFileSync(path, "# My notes\n");
-    await expect(checkCardFile(out)).rejects.toMatchObject({ code: "invalid_argument", message: expect.stringContaining("is no card") });
+    await expect(checkCardFile(out)).rejects.toMatchObject({ code: "invalid_argument", message: expect.stringContaining("is not a card") });
   });
 });

@@ -73,7 +73,7 @@ Key = "\${NAME}"
     };
     const starts = { command: "node" };
     const text = (out: string, command: string): string =>
-      `haft: ${out} starts programs or sends variables of yours: read it, then run ${command}.\n`;
+      `haft: ${out} starts programs or sends your variables: read it, then run ${command}.\n`;
     expect(await note("haft.toml", starts)).toBe(text("haft.toml", "haft trust"));
     expect(await note("sub/haft.json", starts)).toBe(text("sub/haft.json", "haft trust --config sub/haft.json"));
     expect(await note("my sub/haft.toml", starts)).toBe(text("my sub/haft.toml", "haft trust --config 'my sub/haft.toml'"));
@@ -157,7 +157,7 @@ Key = "\${NAME}"
     expect(await haft(["import", "mcp.json", "--out", "./mcp.json", "--overwrite"], { folder })).toMatchObject({
       exitCode: 2,
       stdout: "",
-      stderr: expect.stringContaining("--out names the file mcp.json itself, which would be lost.\n  Take another name."),
+      stderr: expect.stringContaining("--out names the file mcp.json itself, which would be lost.\n  Choose another name."),
     });
     expect(readFileSync(join(folder, "mcp.json"), "utf8")).toBe(text);
   });

@@ -54,7 +54,7 @@ describe("haft init", { timeout: PATIENCE_MS }, () => {
     expect([listed.exitCode, listed.stdout]).toEqual([0, expect.stringContaining("files::read")]);
     expect(await haft(["init", "--yes"], { folder })).toMatchObject({
       exitCode: 2,
-      stderr: expect.stringContaining("haft.toml is there already."),
+      stderr: expect.stringContaining("haft.toml already exists."),
     });
     expect(await haft(["init", "--yes", "--overwrite", "--json", "--model", "ollama/qwen3"], { folder })).toMatchObject({
       exitCode: 0,

@@ -148,7 +148,7 @@ describe("haft jobs", { timeout: PATIENCE_MS }, () => {
     expect(await project.jobs(["cancel", build])).toEqual({ exitCode: 0, stdout: `cancelled the job ${build}\n`, stderr: "" });
     expect(project.runtime.jobs.get(build)).toMatchObject({
       state: "cancelled",
-      error: { message: "default::build was cancelled: a person cancelled the job by haft jobs cancel" },
+      error: { message: "default::build was cancelled: a person cancelled the job with haft jobs cancel" },
     });
     expect((await project.jobs(["cancel", build])).stdout).toBe(`the job ${build} had ended before: cancelled\n`);
     const { stdout } = await project.jobs(["cancel", build, "--json"]);

@@ -52,7 +52,7 @@ test("issue 19.5 add prints the key once, list shows it by its id, revoke ends i
   });
 
   expect((await project.haft(["keys", "revoke", id])).stdout).toBe(`revoked the key ${id}\n`);
-  expect((await project.haft(["keys", "revoke", id])).stdout).toBe(`the key ${id} had been revoked before\n`);
+  expect((await project.haft(["keys", "revoke", id])).stdout).toBe(`the key ${id} was revoked already\n`);
   expect(await scopesOf(project, added.stdout)).toBeUndefined();
   expect((await project.haft(["keys", "list"])).stdout).toContain(", revoked ");
 });

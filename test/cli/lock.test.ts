@@ -48,7 +48,7 @@ haft.lock: written
     const before = existsSync(join(folder, "haft.lock"));
     expect([alone.exitCode, alone.stderr, before, (await haftIn(folder, ["lock", "--yes"])).exitCode]).toEqual([
       6,
-      "haft: Nothing was written, because there is no terminal to ask at. Look at the differences, then pass --yes.\n",
+      "haft: Nothing was written, because there is no terminal to ask on. Look at the differences, then pass --yes.\n",
       false,
       0,
     ]);

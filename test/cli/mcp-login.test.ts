@@ -32,7 +32,7 @@ test("issue 19.7 haft mcp login takes only servers that users log in to", async 
   const wrong = await haft(["mcp", "login", "ticket"], { folder, environment });
   expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining('Did you mean "tickets"?')]);
   const none = await haft(["mcp", "login", "files"], { folder: folderWith({ "haft.toml": "" }), environment });
-  expect([none.exitCode, none.stderr]).toEqual([2, expect.stringContaining("Users log in to no server of haft.toml")]);
+  expect([none.exitCode, none.stderr]).toEqual([2, expect.stringContaining("haft.toml has no server that users log in to")]);
   const notes = folderWith({
     "haft.toml":
       '[toolsets.tickets]\ntype = "mcp"\nurl = "http://127.0.0.1:9/mcp"\nauth = { type = "user-login" }\n[toolsets.notes]\ntype = "mcp"\nurl = "http://127.0.0.1:9/mcp"\n',
@@ -41,7 +41,7 @@ test("issue 19.7 haft mcp login takes only servers that users log in to", async 
     const other = await haft(["mcp", command, "notes"], { folder: notes, environment });
     expect([other.exitCode, other.stderr]).toEqual([
       2,
-      expect.stringMatching(/^haft: invalid_argument: "notes" is no server[^]*There are: tickets\./u),
+      expect.stringMatching(/^haft: invalid_argument: "notes" is not a server[^]*There are: tickets\./u),
     ]);
   }
   const missing = await haft(["mcp", "login"], { folder, environment });

@@ -56,7 +56,7 @@ Nothing was changed. Nothing was run.
 
   test.for([
     ["no/such/calls.jsonl", "Cannot write no/such/calls.jsonl: the folder does not exist."],
-    ["talk.jsonl", "talk.jsonl is there already"],
+    ["talk.jsonl", "talk.jsonl already exists"],
     [".", "Cannot write .: it is a folder"],
     ["-", "--record writes a file"],
   ] as const)("a recording that cannot be written to %s is refused before anything runs", async ([path, problem]) => {

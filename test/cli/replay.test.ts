@@ -58,7 +58,7 @@ describe.concurrent("haft replay of a recording that was cut short", { timeout: 
     writeFileSync(path, cut(whole));
     const { exitCode, stdout, stderr } = await project.haft(["replay", path, "--json"]);
     const events = 4 - lost;
-    expect([exitCode, stderr]).toEqual([0, `haft: ${path} was cut short: what is whole of it is used, which is ${events} events\n`]);
+    expect([exitCode, stderr]).toEqual([0, `haft: ${path} was cut short: its complete part is used, ${events} events\n`]);
     expect(stdout).toContain("shop::count");
   });
 

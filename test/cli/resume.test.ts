@@ -110,7 +110,7 @@ describe.concurrent("I04 a session that another process has open", { timeout: PA
     expect(listed.stdout).toMatch(/^crash {2}.* events {2}open in process \d+ on host /u);
     expect(shown.stdout).toMatch(/\n {2}! #2 {2}hang {2}has no result yet: the session is open in process \d+ on host /u);
     const refusal =
-      /^haft: resource_busy: Session "crash" is open in process \d+ on host .*\n {2}Let it end there, or take it over with haft sessions resume crash --take-over: it can then write no more there\.\n$/u;
+      /^haft: resource_busy: Session "crash" is open in process \d+ on host .*\n {2}Let it end there, or take it over with haft sessions resume crash --take-over: then the other process can no longer write to it\.\n$/u;
     for (const { exitCode, stderr } of [run, resume]) expect([exitCode, stderr]).toEqual([7, expect.stringMatching(refusal)]);
     expect([taken.exitCode, results(taken.stdout).length]).toEqual([0, 3]);
     expect([other.exitCode, other.stderr]).toEqual([expect.any(Number), expect.stringContaining("conflict")]);

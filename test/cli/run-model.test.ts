@@ -77,7 +77,7 @@ summary
     const project = await chatProject({ script: [WRITE, { text: "Written." }] });
     const simulated = await project.haft(["run", "--prompt", "Write.", "--simulate"]);
     expect(simulated.exitCode).toBe(0);
-    expect(simulated.stdout).toMatch(/✓ #1 {2}files::write # ms {2}simulated[^]*writes that were only pretended\n {2}file:.*new\.md\n/u);
+    expect(simulated.stdout).toMatch(/✓ #1 {2}files::write # ms {2}simulated[^]*writes that were only simulated\n {2}file:.*new\.md\n/u);
     expect(() => project.read("notes/new.md")).toThrow("ENOENT");
     const live = await project.haft(["run", "--prompt", "Write."]);
     expect([live.exitCode, simulated.stdout.includes("Written.")]).toEqual([0, true]);
@@ -107,7 +107,7 @@ summary
       [2, "haft: invalid_argument: haft run needs a file, - for standard input, or --prompt."],
       [
         5,
-        "haft: invalid_call: standard input has lines of the role assistant or tool, and with --model the model says those; nothing was run.",
+        "haft: invalid_call: standard input has lines of the role assistant or tool, and with --model the model writes those; nothing was run.",
       ],
     ]);
     expect(project.asked).toEqual([]);

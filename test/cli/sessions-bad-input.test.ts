@@ -136,7 +136,7 @@ describe.concurrent("a file that is no store", { timeout: PATIENCE_MS }, () => {
       Array.from({ length: 6 }, () => [
         4,
         "",
-        `haft: not_found: There is no store ${project.path("haft.db")}.\n  haft run makes it, and so does haft sessions import.\n`,
+        `haft: not_found: There is no store ${project.path("haft.db")}.\n  haft run and haft sessions import create it.\n`,
       ]),
     );
     expect(existsSync(project.path("haft.db"))).toBe(false);
@@ -151,7 +151,7 @@ describe.concurrent("no store at all", { timeout: PATIENCE_MS }, () => {
     expect([bare, none].map(({ exitCode, stderr }) => [exitCode, stderr])).toEqual([
       [
         3,
-        `haft: invalid_config: No store is named, and ${config} has no [store].\n  Name its file with --store haft.db, or in ${config} by a table [store] with path = "haft.db".\n`,
+        `haft: invalid_config: No store is named, and ${config} has no [store].\n  Name its file with --store haft.db, or in ${config} with a table [store] that has path = "haft.db".\n`,
       ],
       [
         3,

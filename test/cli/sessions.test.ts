@@ -61,7 +61,7 @@ describe.concurrent("haft run with a store", { timeout: PATIENCE_MS }, () => {
       exitCode: 3,
       stdout: "",
       stderr: `haft: invalid_config: No store is named, and ${project.path("haft.toml")} has no [store].
-  Name its file with --store haft.db, or in ${project.path("haft.toml")} by a table [store] with path = "haft.db".
+  Name its file with --store haft.db, or in ${project.path("haft.toml")} with a table [store] that has path = "haft.db".
 `,
     });
   });
@@ -226,7 +226,7 @@ describe.concurrent("haft sessions export and import", { timeout: PATIENCE_MS },
       {
         exitCode: 2,
         stdout: "",
-        stderr: `haft: invalid_argument: ${file} is there already; nothing was written.\n  Replace it with --force, or take another name.\n`,
+        stderr: `haft: invalid_argument: ${file} already exists; nothing was written.\n  Replace it with --force, or choose another name.\n`,
       },
       "mine",
       { exitCode: 0, stdout: `${JSON.stringify({ file, sessionId: "travel", events })}\n`, stderr: "" },
@@ -288,7 +288,7 @@ describe.concurrent("haft sessions remove", { timeout: PATIENCE_MS }, () => {
         exitCode: 6,
         stdout: "",
         stderr:
-          'haft: approval_required: Removing the session "travel" must be approved, and there is no terminal.\n  Say so with --yes.\n',
+          'haft: approval_required: Removing the session "travel" must be approved, and there is no terminal.\n  Approve it with --yes.\n',
       },
       {
         exitCode: 6,
@@ -375,7 +375,7 @@ describe.concurrent("haft sessions artifact", { timeout: PATIENCE_MS }, () => {
     expect([written.exitCode, written.stdout]).toEqual([0, `wrote ${to}: image/png, ${readFileSync(to).length} bytes\n`]);
     expect(readFileSync(to).subarray(0, PICTURE.length)).toEqual(PICTURE);
     const again = await project.haft(["sessions", "artifact", picture.replace("artifact:", ""), to]);
-    expect([again.exitCode, again.stderr]).toEqual([2, expect.stringContaining("is there already; nothing was written")]);
+    expect([again.exitCode, again.stderr]).toEqual([2, expect.stringContaining("already exists; nothing was written")]);
     const forced = await project.haft(["sessions", "artifact", picture, to, "--force", "--json"]);
     expect(jsonLines(forced.stdout)).toEqual([{ artifact: picture.slice(9), file: to, mediaType: "image/png", bytes: expect.any(Number) }]);
   });
@@ -385,7 +385,7 @@ describe.concurrent("haft sessions artifact", { timeout: PATIENCE_MS }, () => {
     await project.haft(["run", "-", "--session", "s"], { input: lines({ role: "user", content: "Hi." }) });
     const wrong = await project.haft(["sessions", "artifact", "picture", "out.png"]);
     const gone = await project.haft(["sessions", "artifact", ADDRESS, "out.png"]);
-    expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining("picture is no artifact")]);
+    expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining("picture is not the address of an artifact")]);
     expect(gone.stderr).toContain(`There is no artifact ${ADDRESS.slice(9)}.`);
     expect(readdirSync(project.path("."))).not.toContain("out.png");
   });

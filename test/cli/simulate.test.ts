@@ -52,12 +52,12 @@ describe.concurrent("haft run --simulate", { timeout: PATIENCE_MS }, () => {
     expect(end).toMatch(/^ {2}files read:.*plan\.md: nothing → \{.*\n/u);
     expect(end.slice(end.indexOf("\n") + 1)).toBe(`  shop n: nothing → 1
 
-writes that were only pretended
+writes that were only simulated
   file:${project.path("notes/plan.md")}
   mailbox:out
   orders:all
 
-Nothing was changed. Reads were run; all else was pretended, or done on a branch that is dropped.
+Nothing was changed. Reads were run; all else was simulated, or done on a branch that is dropped.
 `);
   });
 
@@ -118,10 +118,10 @@ describe.concurrent("haft call --simulate", { timeout: PATIENCE_MS }, () => {
       exitCode: 0,
       stderr: `origin: simulated by example (unchecked)
 
-writes that were only pretended
+writes that were only simulated
   file:${project.path("notes/new.md")}
 
-Nothing was changed. Reads were run; all else was pretended, or done on a branch that is dropped.
+Nothing was changed. Reads were run; all else was simulated, or done on a branch that is dropped.
 `,
     });
     expect(existsSync(project.path("notes/new.md"))).toBe(false);

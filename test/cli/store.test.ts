@@ -74,9 +74,9 @@ test("issue 21.5 prune says what it would forget, and forgets it", async () => {
   await project.haft(["store", "migrate"]);
   const place = project.path("haft.db");
   const prune = ["store", "prune", "--older-than", "90d"];
-  expect((await project.haft([...prune, "--only", "sessions", "--dry-run"])).stdout).toBe(`${place}: would forget 3 sessions\n`);
+  expect((await project.haft([...prune, "--only", "sessions", "--dry-run"])).stdout).toBe(`${place}: would remove 3 sessions\n`);
   expect((await project.haft(prune)).stdout).toBe(
-    `${place}: forgot 2 jobs, 3 sessions, 0 artifacts, 0 first answers, 0 audited calls, 0 cached results\n`,
+    `${place}: removed 2 jobs, 3 sessions, 0 artifacts, 0 first answers, 0 audited calls, 0 cached results\n`,
   );
   expect(jsonLines((await project.haft([...prune, "--json"])).stdout)).toMatchObject([{ dryRun: false, sessions: 0, cache: 0 }]);
 });
@@ -91,7 +91,7 @@ test("issue 21.1 copy writes a whole file, or none when it is stopped", async ()
   expect(readdirSync(project.folder).filter((name) => name.includes("copy"))).toEqual([]);
   const done = await project.haft(["store", "copy", copied]);
   expect([done.exitCode, done.stdout]).toEqual([0, expect.stringMatching(/^haft_session +[0-9a-f]{32} {2}1 row\n/u)]);
-  expect(done.stdout).toContain(`✓ ${copied} holds the same, and every session is sound\n`);
+  expect(done.stdout).toContain(`✓ ${copied} holds the same data, and every session is intact\n`);
   expect((await project.haft(["sessions", "check", "--store", copied])).exitCode).toBe(0);
   expect(await project.haft(["store", "copy", copied])).toMatchObject({ exitCode: 7, stderr: expect.stringContaining("already a file") });
 });

@@ -142,7 +142,7 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
     expect(await haft(["list"], { folder, environment: { HAFT_TRUST: "", SECRET: "swordfish" } })).toEqual({
       exitCode: 6,
       stdout: "",
-      stderr: `haft: permission_denied: haft.toml sends data of yours to servers, and is not trusted.
+      stderr: `haft: permission_denied: haft.toml sends your data to servers, and is not trusted.
   toolsets.env.url sends the variable SECRET
   toolsets.env.headers.key sends the variable SECRET
   Read it; then run haft trust, or name it: --config haft.toml.

@@ -51,7 +51,7 @@ describe("a file is whole or not there", () => {
       writeFileSync(target, "theirs");
     }
     await expect(writeFileWhole(target, slow(), { force: false, signal })).rejects.toThrow(
-      new ToolError("invalid_argument", `Cannot write ${target}: it is there already.`),
+      new ToolError("invalid_argument", `Cannot write ${target}: it already exists.`),
     );
     expect([readdirSync(folder), readFileSync(target, "utf8")]).toEqual([["a.txt"], "theirs"]);
   });
@@ -65,9 +65,9 @@ describe("a file is whole or not there", () => {
         ({ message, hint }: ToolError) => `${message.split(": ").at(-1)} ${hint}`,
       );
     expect(await hintFor("old.txt", { forceOption: "--overwrite" })).toMatch(
-      /nothing was written\. Replace it with --overwrite, or take another name\.$/u,
+      /nothing was written\. Replace it with --overwrite, or choose another name\.$/u,
     );
-    expect(await hintFor("link.txt", {})).toBe("it is a link that leads nowhere. Take another name.");
+    expect(await hintFor("link.txt", {})).toBe("it is a link that leads nowhere. Choose another name.");
     expect(await hintFor(".", { takesOutput: true })).toBe(
       "it is a folder, a pipe or a device, not a regular file. Give - to write to standard output.",
     );

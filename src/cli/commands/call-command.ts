@@ -68,7 +68,7 @@ async function makeCall(context: CommandContext, call: ToolCall, recorder: CallR
   return withRuntime(context, { approve, only, recorder, manual: true }, async ({ runtime }) => {
     const { results, diff } = await runtime.simulate([call], { signal, knowsDocumentation: true });
     const [result] = results;
-    if (result === undefined) throw new ToolError("execution_failed", "The simulation gave no result.");
+    if (result === undefined) throw new ToolError("execution_failed", "The simulation returned no result.");
     return { result, diff };
   });
 }

@@ -38,13 +38,13 @@ export const importCommand: CommandBody = {
       throw new ToolError("invalid_argument", `--out ${JSON.stringify(out)} must end in .toml or .json.`);
     if (isFile && (await isSameFile(out, file)))
       throw new ToolError("invalid_argument", `--out names the file ${safeText(file)} itself, which would be lost.`, {
-        hint: "Take another name.",
+        hint: "Choose another name.",
       });
     const taken = writable(entries, (text) => warn(context, text));
     const toolsets = toolsetsOf(taken, isFile ? dirname(resolve(out)) : process.cwd());
     await writeOut(context, toolsets);
     if (isFile && context.environment["HAFT_TRUST"] !== "all" && isFound(out) && Object.values(toolsets).some(needsTrust))
-      warn(context, `${out} starts programs or sends variables of yours: read it, then run ${trustCommandFor(out)}.`);
+      warn(context, `${out} starts programs or sends your variables: read it, then run ${trustCommandFor(out)}.`);
     return 0;
   },
 };

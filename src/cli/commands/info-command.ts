@@ -103,7 +103,7 @@ function describe(registered: RegisteredTool, { suspicious, documentation }: Bes
 function attemptsOf(registered: RegisteredTool): string {
   const { maxAttempts } = registered.settings;
   if (maxAttempts <= 1 || mayBeRepeated(registered)) return `at most ${maxAttempts}`;
-  return `1 once a call has begun, for it is not declared repeatable; else at most ${maxAttempts}`;
+  return `1 once a call has begun, because it is not declared repeatable; else at most ${maxAttempts}`;
 }
 
 /** Says whether the server of a lazy toolset runs, and so whether the definition is current; "" for other toolsets. */
@@ -114,7 +114,7 @@ function serverWords({ toolset: { engine } }: RegisteredTool): string {
 
 const SERVER_WORDS: Readonly<Record<ServerState, string>> = {
   configured: "not open",
-  known: "not started; the definition is remembered from before",
+  known: "not started; the definition is from an earlier start",
   started: "running",
   used: "running",
 };
@@ -130,7 +130,7 @@ function effectsOf(registered: RegisteredTool): string {
   const word = effectWord(registered);
   return [
     word === "undeclared"
-      ? `undeclared: taken to write everything of ${registered.toolset.name}`
+      ? `undeclared: assumed to write everything of ${registered.toolset.name}`
       : word === "composite"
         ? "composite: it makes other calls"
         : word,

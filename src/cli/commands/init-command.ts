@@ -46,7 +46,7 @@ export const initCommand: CommandBody = {
     const folder = dirname(resolve(out));
     refuseOther(folder, out);
     if (existsSync(out) && !overwrite)
-      throw new ToolError("invalid_argument", `${out} is there already.`, { hint: "Give --overwrite to replace it." });
+      throw new ToolError("invalid_argument", `${out} already exists.`, { hint: "Give --overwrite to replace it." });
     const answers = await answersOf(context, folder);
     await writeFileWhole(out, [configText(answers, schemaOf(folder))], {
       force: overwrite,
@@ -74,7 +74,7 @@ async function answersOf(context: CommandContext, folder: string): Promise<Answe
   const model = options.model === undefined ? undefined : checkedModel(options.model);
   if (options.yes) return { folder: ".", model, baseUrl: undefined, shell: false };
   if (ask === undefined)
-    throw new ToolError("invalid_argument", "There is no terminal to ask questions at.", { hint: "Give --yes to take the defaults." });
+    throw new ToolError("invalid_argument", "There is no terminal to ask questions on.", { hint: "Give --yes to take the defaults." });
   const put = async <Answer>(question: string, read: (text: string) => Answer): Promise<Answer> => {
     for (;;) {
       const text = await ask(question, signal);

@@ -37,7 +37,7 @@ function noteKnown({ out }: CommandContext, { runtime }: OpenRuntime, only: stri
     .toolsets()
     .filter(({ name, engine }) => (only === undefined || name === only) && engine !== undefined && stateOf(engine) === "known")
     .map(({ name }) => safeText(name));
-  if (known.length > 0) out.print(out.paint("dim", `not started, tools remembered from before: ${known.join(", ")}`));
+  if (known.length > 0) out.print(out.paint("dim", `not started; its tools at an earlier start: ${known.join(", ")}`));
 }
 
 function checkToolset(name: string, { runtime }: OpenRuntime): void {

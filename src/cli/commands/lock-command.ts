@@ -65,7 +65,7 @@ function noteUnseen(
   const unseen = names.filter((name) => !removed.includes(name) && !seen.some((toolset) => toolset.name === name));
   for (const name of unseen) {
     if (report.failed.some(({ toolset }) => toolset === name)) continue; // the reason was printed already
-    warn(context, `The toolset ${JSON.stringify(name)} did not open, so that its tools cannot be compared.`);
+    warn(context, `The toolset ${JSON.stringify(name)} did not open, so its tools cannot be compared.`);
   }
   return unseen.length > 0;
 }
@@ -92,7 +92,7 @@ async function mayWrite(context: CommandContext, path: string): Promise<boolean>
   if (options.check) return false;
   if (options.yes) return true;
   if (ask === undefined) {
-    warn(context, "Nothing was written, because there is no terminal to ask at. Look at the differences, then pass --yes.");
+    warn(context, "Nothing was written, because there is no terminal to ask on. Look at the differences, then pass --yes.");
     return false;
   }
   const answer = (await ask(`Pin these tools as they are now, in ${safeText(path)}? [y/N] `, signal)) ?? "";

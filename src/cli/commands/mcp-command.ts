@@ -111,7 +111,7 @@ async function whenRead(streams: readonly Writable[]): Promise<void> {
   }
   if (left() === 0) return;
   for (const stream of [process.stdout, process.stderr])
-    if (stream.writableLength > 0) stream.destroy(Object.assign(new Error("The client does not read."), { code: "EPIPE" }));
+    if (stream.writableLength > 0) stream.destroy(Object.assign(new Error("The client does not read its input."), { code: "EPIPE" }));
   await pause(); // lets listeners run
 }
 
@@ -158,7 +158,7 @@ async function tokenIn(file: string, signal: AbortSignal): Promise<string> {
   }
   const token = given.trim();
   if (/^\S+$/u.test(token)) return token;
-  throw new ToolError("invalid_argument", `--token-file ${file} does not hold one token: a line without spaces.`);
+  throw new ToolError("invalid_argument", `--token-file ${file} must hold one token: a line without spaces.`);
 }
 
 async function overHttp(context: CommandContext, { runtime, config, logins }: OpenRuntime, options: McpListenOptions): Promise<number> {

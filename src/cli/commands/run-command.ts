@@ -120,7 +120,7 @@ async function readLines(context: CommandContext): Promise<readonly Conversation
   if (asksModel(context) && lines.some(({ role }) => role === "assistant" || role === "tool"))
     throw new ToolError(
       "invalid_call",
-      `${name} has lines of the role assistant or tool, and with --model the model says those; nothing was run.`,
+      `${name} has lines of the role assistant or tool, and with --model the model writes those; nothing was run.`,
       {
         hint: "Leave them out, or leave out --model to play the calls as written.",
       },

@@ -30,7 +30,7 @@ export const searchCommand: CommandBody = {
       printTools(context, found);
       noteBlocked(context, runtime.registry);
       if (found.length > 0) return 0;
-      warn(context, "No tool fits. haft list shows all of them.");
+      warn(context, "No tool matches. haft list shows all of them.");
       return EXIT_NOTHING_FOUND;
     });
   },

@@ -30,7 +30,7 @@ export async function* readPieces({ stdin, signal }: CommandContext, file: strin
 const FILE = {
   what: "file",
   code: "invalid_argument",
-  hint: "Name the file itself, or give what comes from a pipe to standard input, with - as its name.",
+  hint: "Name a regular file, or pipe the data to standard input and name it -.",
 } as const;
 
 async function readAll(stdin: AsyncIterable<Uint8Array>): Promise<Buffer> {

@@ -14,6 +14,6 @@ export function refusePort(thrown: unknown, option: string): never {
   if (systemCode(error.cause) !== "EADDRINUSE") throw thrown;
   throw new ToolError(error.code, error.message, {
     cause: thrown,
-    hint: `Take another with ${option} <port>, or ${option} 0 for any that is free.`,
+    hint: `Choose another with ${option} <port>, or ${option} 0 for any free one.`,
   });
 }

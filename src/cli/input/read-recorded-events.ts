@@ -53,7 +53,7 @@ export async function readRecordedEvents(
 }
 
 function noteCut({ err }: CommandContext, file: string, read: number): void {
-  const note = `haft: ${safeText(placeOf(file))} was cut short: what is whole of it is used, which is ${plural(read, "event")}`;
+  const note = `haft: ${safeText(placeOf(file))} was cut short: its complete part is used, ${plural(read, "event")}`;
   err.print(err.paint("yellow", note));
 }
 

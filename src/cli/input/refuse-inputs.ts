@@ -31,7 +31,7 @@ export async function refuseInputs(context: CommandContext, { paths, named, inpu
     const known = [...inputs, ...recordings, ...(existsSync(output) ? await commonInputs(context) : [])];
     for (const { what, path } of known) {
       if (path === undefined || path === "-" || !(await isSameFile(output, path))) continue;
-      throw new ToolError("invalid_argument", `${named} ${what} ${safeText(path)}, which would be lost.`, { hint: "Take another name." });
+      throw new ToolError("invalid_argument", `${named} ${what} ${safeText(path)}, which would be lost.`, { hint: "Choose another name." });
     }
   }
 }

@@ -109,12 +109,12 @@ async function refuseOccupied(path: string, target: string, options: WriteFileOp
   if (!info.isFile()) {
     const what = info.isSymbolicLink() ? "a link that leads nowhere" : "a folder, a pipe or a device, not a regular file";
     throw new ToolError("invalid_argument", `Cannot write ${path}: it is ${what}.`, {
-      hint: options.takesOutput === true ? "Give - to write to standard output." : "Take another name.",
+      hint: options.takesOutput === true ? "Give - to write to standard output." : "Choose another name.",
     });
   }
   if (!options.force) {
-    throw new ToolError("invalid_argument", `${path} is there already; nothing was written.`, {
-      hint: `Replace it with ${options.forceOption ?? "--force"}, or take another name.`,
+    throw new ToolError("invalid_argument", `${path} already exists; nothing was written.`, {
+      hint: `Replace it with ${options.forceOption ?? "--force"}, or choose another name.`,
     });
   }
 }
@@ -152,12 +152,12 @@ const NO_LINKS: ReadonlySet<string> = new Set(["EPERM", "ENOSYS", "ENOTSUP", "EO
 const NOT_ALLOWED = `this user may not write there${process.platform === "win32" ? ", or another program has it open" : ""}`;
 const WRONG_PATH: ReadonlyMap<string, string> = new Map([
   ["ENOENT", "the folder does not exist"],
-  ["ENOTDIR", "what should be its folder is none"],
+  ["ENOTDIR", "its parent is not a folder"],
   ["EACCES", NOT_ALLOWED],
   ["EPERM", NOT_ALLOWED],
   ["EBUSY", "another program has it open"],
-  ["EROFS", "it would be on a disk that cannot be written"],
-  ["EEXIST", "it is there already"],
+  ["EROFS", "its disk is read-only"],
+  ["EEXIST", "it already exists"],
   ["ENAMETOOLONG", "the name is too long"],
 ]);
 
@@ -177,7 +177,7 @@ async function attempt<Value>(path: string, work: () => Promise<Value>): Promise
     const full = FULL.get(system);
     throw new ToolError("store_failed", `Cannot write ${path}: ${full ?? describeThrown(thrown)}.`, {
       cause: thrown,
-      ...(full === undefined ? {} : { operatorHint: "Free space there, or take another disk." }),
+      ...(full === undefined ? {} : { operatorHint: "Free space there, or use another disk." }),
     });
   }
 }

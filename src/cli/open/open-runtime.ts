@@ -276,7 +276,7 @@ function configPath({ options }: CommandContext): string {
   const path = findConfig(folder);
   if (path !== undefined) return relative(folder, path);
   throw new ToolError("invalid_config", `There is no haft.toml, haft.yaml, haft.yml or haft.json in ${folder}.`, {
-    hint: 'Name one with --config, or write one with haft init. The shortest that does something: toolsets.files = { type = "files", root = "." }',
+    hint: 'Name one with --config, or write one with haft init. A minimal one: toolsets.files = { type = "files", root = "." }',
   });
 }
 

@@ -159,19 +159,19 @@ function namedPlace({ options: { store: path } }: CommandContext, readOnly: bool
 function noStore(config: LoadedConfig | undefined): never {
   const where = config === undefined ? "and there is no configuration in this folder" : `and ${config.path} has no [store]`;
   throw new ToolError("invalid_config", `No store is named, ${where}.`, {
-    hint: `Name its file with --store haft.db${config === undefined ? "." : `, or in ${config.path} by a table [store] with path = "haft.db".`}`,
+    hint: `Name its file with --store haft.db${config === undefined ? "." : `, or in ${config.path} with a table [store] that has path = "haft.db".`}`,
   });
 }
 
 function requireFile(path: string | undefined): void {
   if (path === undefined || existsSync(path)) return;
-  throw new ToolError("not_found", `There is no store ${path}.`, { hint: "haft run makes it, and so does haft sessions import." });
+  throw new ToolError("not_found", `There is no store ${path}.`, { hint: "haft run and haft sessions import create it." });
 }
 
 async function explain(error: ToolError, store: Store, sessionId: string): Promise<ToolError> {
   if (error.code === "resource_busy") {
     const command = `haft sessions resume ${shellWord(sessionId)} --take-over`;
-    return withHint(error, `Let it end there, or take it over with ${command}: it can then write no more there.`);
+    return withHint(error, `Let it end there, or take it over with ${command}: then the other process can no longer write to it.`);
   }
   return error.code === "not_found" ? withHint(error, await otherSessions(store, sessionId)) : error;
 }

@@ -42,7 +42,7 @@ export function retryCaution(registered: RegisteredTool): string | undefined {
   return `up to ${wanted} attempts are asked for, but it ${why}, so a call that has begun is not repeated. ${HOW_TO_REPEAT}`;
 }
 
-const HOW_TO_REPEAT = 'Say effects = "readOnly" or effects = { writes = [...], idempotent = true } where that is true.';
+const HOW_TO_REPEAT = 'Declare effects = "readOnly" or effects = { writes = [...], idempotent = true } where that is true.';
 
 export function mayBeRepeated(registered: RegisteredTool): boolean {
   const word = effectWord(registered);

@@ -82,7 +82,7 @@ export class EventPrinter {
     if (event.type === "circuit-change") {
       const { toolName, state } = event;
       const meaning =
-        state === "open" ? "fails so often that it is left alone for a while" : state === "closed" ? "works again" : "is being tried again";
+        state === "open" ? "fails so often that it is not called for a while" : state === "closed" ? "works again" : "is being tried again";
       this.note(`${safeText(toolName)} ${meaning}`);
     }
   }
@@ -131,7 +131,7 @@ export class EventPrinter {
       case "call-progress":
         return dim(oneLine(progressText(event), width - 8));
       case "call-block":
-        return yellow("!", `kept everything else waiting for ${duration(event.blockedMs)}`);
+        return yellow("!", `blocked everything else for ${duration(event.blockedMs)}`);
       case "outcome-resolve":
         return dim("had its effect after all");
       case "job-start":

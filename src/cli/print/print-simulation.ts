@@ -37,12 +37,12 @@ export function printSimulation({ options, out, screen = out }: SimulationOutput
     lines: shownChanges(state, width - 2),
     count: state.reduce((sum, { patch }) => sum + patch.length, 0),
   });
-  printList(screen, "writes that were only pretended", {
+  printList(screen, "writes that were only simulated", {
     lines: writes.slice(0, MAX_LINES).map((key) => oneLine(key, width - 2)),
     count: writes.length,
   });
   const how =
-    options.replay === undefined ? "Reads were run; all else was pretended, or done on a branch that is dropped." : "Nothing was run.";
+    options.replay === undefined ? "Reads were run; all else was simulated, or done on a branch that is dropped." : "Nothing was run.";
   screen.print(`\n${screen.paint("bold", "Nothing was changed.")} ${how}`);
 }
 

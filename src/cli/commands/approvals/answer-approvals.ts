@@ -12,7 +12,7 @@ import { answerer, approvalOf, callText, expiryOf, withInbox } from "./approval-
 export const allowApproval: Command = {
   name: "approvals allow",
   usage: "[<id> …]",
-  summary: "Let calls run: those named, or all that fit.",
+  summary: "Let calls run: those named, or all that match.",
   details: [
     "How far a yes reaches: once, this call; input, calls of its session with the",
     "same tool and input; tool, calls of its session of the same tool; rule, calls of",
@@ -41,7 +41,7 @@ export const allowApproval: Command = {
 export const denyApproval: Command = {
   name: "approvals deny",
   usage: "[<id> …]",
-  summary: "Refuse calls: those named, or all that fit.",
+  summary: "Refuse calls: those named, or all that match.",
   details: ["Each ends with approval_denied. A call that is made later is asked about again."],
   args: [0, 100],
   options: ["store", "config", "session", "tools", "digest"],

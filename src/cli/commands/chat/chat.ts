@@ -50,7 +50,7 @@ const PERSON = "person";
 
 /** Hints for a person at the prompt, by stop reason. */
 const REMEDIES: { readonly [Reason in LoopResult["reason"]]?: string } = {
-  "emergency-stop": "/clear lets things run again.",
+  "emergency-stop": "/clear lets calls run again.",
   "max-rounds": "/go lets it continue.",
   budget: "/go lets it continue.",
   "repeated-calls": "/go lets it continue.",

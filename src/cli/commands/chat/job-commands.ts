@@ -25,7 +25,7 @@ export const JOB_COMMANDS: ReadonlyMap<string, JobCommand> = new Map<string, Job
 
 function listJobs({ chat, screen }: JobPlace): readonly string[] {
   const { jobs } = chat.session;
-  if (jobs.length === 0) return ["No background job runs."];
+  if (jobs.length === 0) return ["No background jobs are running."];
   const width = lineWidth(screen);
   return jobs.map((job) => `  ${oneLine(`${chat.labelOf(job.id)} ${job.toolName}  ${stateOf(job)}`, width - 2)}`);
 }
@@ -73,9 +73,9 @@ function promote({ chat }: JobPlace, [name]: readonly string[]): readonly string
   const { waitedFor } = chat;
   const [only] = waitedFor;
   const callId = name === undefined ? only : chat.callNamed(name);
-  if (callId === undefined) return ["No call runs that is waited for."];
+  if (callId === undefined) return ["No call is being waited for."];
   if (name === undefined && waitedFor.length > 1)
-    return [`Several calls run: ${waitedFor.map((id) => safeText(chat.labelOf(id))).join(", ")}. /promote #3 names one.`];
+    return [`Several calls are running: ${waitedFor.map((id) => safeText(chat.labelOf(id))).join(", ")}. Choose one, such as /promote #3.`];
   if (chat.jobs.promote(callId)) return [];
   return [`${safeText(chat.labelOf(callId))} cannot go to the background: it has ended, is there already, or too many jobs run.`];
 }

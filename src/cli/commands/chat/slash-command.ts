@@ -20,7 +20,7 @@ export interface SlashPlace {
 
 /** Lines for the help of the command and for `/help`. */
 export const SLASH_HELP: readonly string[] = [
-  "  /tools   what the model may call     /usage  what it was asked so far",
+  "  /tools   what the model may call     /usage  what it used so far",
   "  /go      let it continue            /clear  after an emergency stop",
   "  /jobs    what runs in the background /cancel <job>  end one",
   "  /send <job> <text>  answer one       /promote [call]  send one there",
@@ -33,7 +33,7 @@ const NAMES = ["/tools", "/usage", "/go", "/clear", "/jobs", "/cancel", "/send",
 
 const ANSWERS: ReadonlyMap<string, (place: SlashPlace) => readonly string[]> = new Map([
   ["/tools", toolLines],
-  ["/usage", ({ chat }) => (chat.spent === "" ? ["Nothing was asked yet."] : safeText(chat.spent).split("\n"))],
+  ["/usage", ({ chat }) => (chat.spent === "" ? ["No requests have been made yet."] : safeText(chat.spent).split("\n"))],
   ["/clear", clear],
   ["/triggers", triggerLines],
   ["/help", () => SLASH_HELP],
@@ -49,7 +49,7 @@ export function slashAnswer(text: string, place: SlashPlace): readonly string[] 
   if (answer !== undefined) return answer(place);
   const shown = oneLine(text, MAX_SHOWN);
   const meant = didYouMean(shown, NAMES, String) ?? "/help shows them.";
-  return [`There is no command ${shown}. ${meant} A message that begins with a slash is written with a space before it.`];
+  return [`There is no command ${shown}. ${meant} To send a message that begins with a slash, put a space before it.`];
 }
 
 function toolLines({ registry, screen }: SlashPlace): readonly string[] {
@@ -69,7 +69,7 @@ function toolLines({ registry, screen }: SlashPlace): readonly string[] {
 function clear({ chat }: SlashPlace): readonly string[] {
   const { stopped } = chat;
   chat.clear();
-  return [stopped === undefined ? "Nothing is stopped." : `Things run again. ${safeText(stopped)}.`];
+  return [stopped === undefined ? "Nothing is stopped." : `Calls run again. ${safeText(stopped)}.`];
 }
 
 /** Lists the triggers of the session, in the order in which they were added. */

@@ -34,7 +34,7 @@ export function cardFileOf(out: string): string {
 /** Checks that the card may be written. @throws ToolError `invalid_argument` if its name is taken by another file, or by the card of another file */
 export async function checkCardFile(out: string): Promise<void> {
   const path = cardFileOf(out);
-  const hint = "Move it away, or take another name for --out.";
+  const hint = "Move it away, or choose another name for --out.";
   const card = readTextFile({ path, what: "dataset card", code: "invalid_argument", maxBytes: MAX_CARD_BYTES, hint });
   const text = await card.catch((thrown: unknown) => {
     if (thrown instanceof ToolError && systemCode(thrown.cause) === "ENOENT") return undefined;
@@ -43,8 +43,8 @@ export async function checkCardFile(out: string): Promise<void> {
   if (text === undefined) return;
   const isOurs = text.split("\n", 2)[1] === MARK;
   if (isOurs && text.includes(`\n${pathLine(basename(out))}\n`)) return;
-  const fault = isOurs ? `describes another file than ${basename(out)}` : "is no card of haft generate";
-  throw new ToolError("invalid_argument", `${path} is there already, and ${fault}.`, { hint });
+  const fault = isOurs ? `describes another file than ${basename(out)}` : "is not a card that haft generate wrote";
+  throw new ToolError("invalid_argument", `${path} already exists, and ${fault}.`, { hint });
 }
 
 function pathLine(name: string): string {

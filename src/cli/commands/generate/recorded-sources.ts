@@ -26,13 +26,13 @@ export function isRecorded({ options, args }: CommandContext): boolean {
     return false;
   }
   if (from.length > 0 && fromStore)
-    throw new ToolError("invalid_argument", "--from and --from-store do not go together.", { hint: "Generate one file of each." });
+    throw new ToolError("invalid_argument", "--from and --from-store cannot be used together.", { hint: "Generate one file of each." });
   if (store !== undefined && !fromStore)
     throw new ToolError("invalid_argument", "--store needs --from-store.", { hint: "Leave out --from, or --store." });
   const strays = { "--calls": options.calls, "--sample": options.sample, "--system": options.system, "--tools": options.tools[0] };
   const [stray] = Object.entries(strays).find(([, value]) => value !== undefined) ?? [];
   if (stray !== undefined)
-    throw new ToolError("invalid_argument", `${stray} is for conversations that are made up; those of recordings took place.`, {
+    throw new ToolError("invalid_argument", `${stray} is for made-up conversations, not for those of recordings.`, {
       hint: `Leave out ${stray}.`,
     });
   return true;
@@ -46,7 +46,7 @@ export function redactionOf({ options }: CommandContext): Redaction | undefined 
   if (words.length === 0) return undefined;
   if (words.includes("none")) {
     if (words.length > 1)
-      throw new ToolError("invalid_argument", "--redact none does not go with other words.", { hint: "Leave out one of the two." });
+      throw new ToolError("invalid_argument", "--redact none cannot be combined with other words.", { hint: "Leave out one of the two." });
     return "none";
   }
   return words.includes("all") ? REDACTED_KINDS : REDACTED_KINDS.filter((kind) => words.includes(kind));
@@ -56,7 +56,7 @@ export function redactionOf({ options }: CommandContext): Redaction | undefined 
 export async function recordingFiles(context: CommandContext): Promise<readonly RecordedSource[]> {
   const files = [...context.options.from, ...context.args];
   if (files.filter((file) => file === "-").length > 1)
-    throw new ToolError("invalid_argument", "Standard input is named twice.", { hint: "It is one recording." });
+    throw new ToolError("invalid_argument", "Standard input is named more than once.", { hint: "It can hold one recording only." });
   return await Promise.all(files.map((file) => fileSource(context, file)));
 }
 
@@ -87,7 +87,7 @@ export async function storedSources({ args }: CommandContext, store: Store): Pro
   }
   if (ids.length === 0)
     throw new ToolError("invalid_argument", "The store has no sessions.", {
-      hint: "haft run keeps them, and so does haft sessions import.",
+      hint: "haft run and haft sessions import add them.",
     });
   return ids.map((id) => ({ name: `session ${JSON.stringify(id)}`, events: () => storedEvents(store, id) }));
 }

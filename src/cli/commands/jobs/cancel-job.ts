@@ -12,7 +12,7 @@ import { jobNow, jobOf } from "./job-words.ts";
 /** How long to wait for the process that runs the job, in milliseconds. */
 const PATIENCE_MS = 5_000;
 const LOOK_MS = 100;
-const REASON = "a person cancelled the job by haft jobs cancel";
+const REASON = "a person cancelled the job with haft jobs cancel";
 
 export const cancelJob: Command = {
   name: "jobs cancel",

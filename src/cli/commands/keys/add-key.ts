@@ -13,7 +13,7 @@ import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 export const addKey: Command = {
   name: "keys add",
   usage: "<name>",
-  summary: "Make a key, and print it this once.",
+  summary: "Make a key, and print it once.",
   details: [
     "Scopes: read (tools, sessions, events), execute, simulate, approve, and admin,",
     "which includes all. Without --tools it is for all tools that the rules of the",

@@ -8,7 +8,7 @@ import { safeText } from "../../terminal/terminal-text.ts";
 export const revokeKey: Command = {
   name: "keys revoke",
   usage: "<id>",
-  summary: "End a key for good.",
+  summary: "Revoke a key for good.",
   details: [
     "A server that runs takes requests with it for a second longer, at most. Calls",
     "that it has begun go on. Its id stays in the list, in events and in the audit.",
@@ -21,7 +21,7 @@ export const revokeKey: Command = {
     const [id = ""] = args;
     const isRevoked = await withStore(context, { readOnly: false }, (store) => new Keys(store.access, systemPorts).revoke(id));
     if (options.json) out.writeJson({ id, revoked: isRevoked });
-    else out.print(isRevoked ? `revoked the key ${safeText(id)}` : `the key ${safeText(id)} had been revoked before`);
+    else out.print(isRevoked ? `revoked the key ${safeText(id)}` : `the key ${safeText(id)} was revoked already`);
     return 0;
   },
 };

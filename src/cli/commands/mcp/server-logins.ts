@@ -37,10 +37,10 @@ export function checkLoginServer(config: LoadedConfig, name: string): void {
   const names = loginServers(config);
   if (names.includes(name)) return;
   if (names.length === 0)
-    throw new ToolError("invalid_argument", `Users log in to no server of ${config.path}.`, {
+    throw new ToolError("invalid_argument", `${config.path} has no server that users log in to.`, {
       hint: 'A toolset of type mcp whose users log in has auth = { type = "user-login" }.',
     });
-  throw new ToolError("invalid_argument", `${JSON.stringify(name)} is no server that users log in to.`, {
+  throw new ToolError("invalid_argument", `${JSON.stringify(name)} is not a server that users log in to.`, {
     hint: didYouMean(name, names) ?? `There are: ${names.join(", ")}.`,
   });
 }

@@ -14,7 +14,7 @@ import { findSchedules, scheduleOfLine, type ScheduleSource, type StoredSchedule
 export const pauseSchedule: Command = {
   name: "schedules pause",
   usage: "<id>",
-  summary: "Keep a schedule quiet until it is resumed.",
+  summary: "Pause a schedule until it is resumed.",
   details: [
     "Where no process has its session open, the pause is written to the store. A",
     "server that has it open is asked for it, with the key in HAFT_TOKEN. A restart",

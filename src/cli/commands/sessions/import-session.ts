@@ -12,7 +12,7 @@ import { safeJson, safeText } from "../../terminal/terminal-text.ts";
 export const importSession: Command = {
   name: "sessions import",
   usage: "<file | ->",
-  summary: "Take a recording into the store as a session.",
+  summary: "Import a recording into the store as a session.",
   details: [
     "The recording is one that haft sessions export wrote. All of it is taken in, or",
     "nothing: one that is damaged, cut short or of another version is refused, with",

@@ -43,7 +43,7 @@ async function confirm({ options, ask, err, signal }: CommandContext, { sessionI
   const name = JSON.stringify(sessionId);
   if (ask === undefined) {
     throw new ToolError("approval_required", `Removing the session ${name} must be approved, and there is no terminal.`, {
-      hint: "Say so with --yes.",
+      hint: "Approve it with --yes.",
     });
   }
   const what = `session ${safeText(sessionId)}, ${plural(length, "event")}, the last of ${timeText(updatedAt)}`;

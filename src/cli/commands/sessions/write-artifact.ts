@@ -28,8 +28,8 @@ export const writeArtifact: Command = {
     const [address = "", path = ""] = context.args;
     const id = artifactId(address) ?? artifactId(`artifact:${address}`);
     if (id === undefined)
-      throw new ToolError("invalid_argument", `${safeText(address.slice(0, 100))} is no artifact.`, {
-        hint: "Its address is artifact: and 64 hexadecimal digits, as answers have it.",
+      throw new ToolError("invalid_argument", `${safeText(address.slice(0, 100))} is not the address of an artifact.`, {
+        hint: "An address is artifact: and 64 hexadecimal digits, as in answers.",
       });
     await refuseInputs(context, { paths: [path], named: "<file> is" });
     await fromPlace(context, (artifacts) => write(context, artifacts, { id, path }));

@@ -42,7 +42,7 @@ export const copyStoreCommand: Command = {
     }
     const width = Math.max(...tables.map(({ table }) => table.length));
     for (const { table, rows, checksum } of tables) out.print(`${table.padEnd(width)}  ${checksum}  ${plural(rows, "row")}`);
-    out.print(`${out.paint("green", "✓")} ${safeText(spellPlace(target))} holds the same, and every session is sound`);
+    out.print(`${out.paint("green", "✓")} ${safeText(spellPlace(target))} holds the same data, and every session is intact`);
     return 0;
   },
 };

@@ -74,7 +74,7 @@ class StepPrinter {
     const { out, options } = this.#context;
     if (options.json) return out.writeJson({ store: this.#place, version, pending });
     const has = version === 0 ? "has no tables yet" : `has format version ${version}`;
-    const todo = pending.length === 0 ? "nothing is to be done" : `${plural(pending.length, "step")} to do`;
+    const todo = pending.length === 0 ? "nothing to do" : `${plural(pending.length, "step")} to do`;
     out.print(`${safeText(this.#place)} ${has}: ${todo}`);
     if (options.dryRun) for (const step of pending) out.print(`  ${step.version}  ${step.name}`);
   }

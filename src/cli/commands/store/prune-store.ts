@@ -23,7 +23,7 @@ const WORDS: Readonly<Record<PrunedPart, string>> = {
 export const pruneStoreCommand: Command = {
   name: "store prune",
   usage: "",
-  summary: "Forget what nothing was added to for long.",
+  summary: "Remove data that did not grow for a long time.",
   details: [
     "Forgets sessions by the time of their last event, with their jobs and questions;",
     "files of answers that no session refers to any more; jobs that have ended; first",
@@ -46,13 +46,13 @@ export const pruneStoreCommand: Command = {
     const { dryRun } = options;
     const counts = await onStore(place, { readOnly: dryRun, doing: "could not be pruned" }, async (connection) => {
       const { pruneStore } = await import("../../../store/upkeep/prune-store.ts");
-      const onProgress = (subject: string, count: number): void => progress.tell(() => `forgotten: ${count} ${subject}`);
+      const onProgress = (subject: string, count: number): void => progress.tell(() => `removed: ${count} ${subject}`);
       return pruneStore(connection, { before: now - ageMs, now, parts, dryRun, signal, onProgress });
     }).finally(() => progress.clear());
     if (options.json) out.writeJson({ store: spellPlace(place), before: now - ageMs, dryRun, ...counts });
     else {
       const said = parts.map((part) => plural(counts[part] ?? 0, WORDS[part])).join(", ");
-      out.print(`${safeText(spellPlace(place))}: ${dryRun ? "would forget" : "forgot"} ${said}`);
+      out.print(`${safeText(spellPlace(place))}: ${dryRun ? "would remove" : "removed"} ${said}`);
     }
     return 0;
   },

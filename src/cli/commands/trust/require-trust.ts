@@ -43,7 +43,7 @@ function notTrusted(path: string, { reason, needs }: { readonly reason: string; 
 function reasonOf(needs: TrustNeeds, state: "changed" | "unknown"): string {
   const does = [
     ...(needs.starts.length === 0 ? [] : ["runs programs or code"]),
-    ...(needs.sends.length === 0 ? [] : ["sends data of yours to servers"]),
+    ...(needs.sends.length === 0 ? [] : ["sends your data to servers"]),
     ...(needs.widens.length === 0 ? [] : ["widens what tools may do"]),
   ];
   const what = new Intl.ListFormat("en").format(does);

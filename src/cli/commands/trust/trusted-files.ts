@@ -75,8 +75,8 @@ async function writeFiles(environment: Environment, files: JsonObject): Promise<
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     await replaceFile(path, `${JSON.stringify({ format: FORMAT, version: VERSION, files }, undefined, 2)}\n`, { mode: 0o600 });
   } catch (thrown: unknown) {
-    throw new ToolError("store_failed", `It cannot be remembered in ${path}: ${describeThrown(thrown)}.`, {
-      hint: "Set XDG_STATE_HOME to a folder that can be written, or name the configuration: --config.",
+    throw new ToolError("store_failed", `The trust cannot be saved in ${path}: ${describeThrown(thrown)}.`, {
+      hint: "Set XDG_STATE_HOME to a writable folder, or name the configuration: --config.",
       cause: thrown,
     });
   }
