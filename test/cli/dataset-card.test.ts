@@ -81,7 +81,7 @@ describe("issue 16.4 a card describes the data", () => {
       ],
     });
     for (const row of [
-      "30 conversations with 120 tool calls, made by `haft generate`. One conversation a line, format `neutral`.",
+      "30 conversations with 120 tool calls, made by `haft generate`. One conversation per line, format `neutral`.",
       `| \`train.test.jsonl\` | ${summary.split?.test} |`,
       `| \`shop::get_order\` | ${summary.dataset.tools["shop::get_order"]} |`,
       "| duplicates | 0 |",

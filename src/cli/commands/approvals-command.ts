@@ -8,9 +8,9 @@ import type { GroupBody } from "../command.ts";
 export const approvalsCommand: GroupBody = {
   details: [
     "A call that needs approval waits in the store that --store names, or that the",
-    "configuration names by a table [store]. The process that asks finds an answer",
-    "within about a second. Where it has ended, the answer holds when its session is",
-    "resumed.",
+    "configuration names in a [store] table. The process that asks gets the answer",
+    "within about a second. Where it has ended, the answer applies when its session",
+    "is resumed.",
   ],
   commands: [listApprovals, showApproval, allowApproval, denyApproval, approvalRules],
 };

@@ -14,14 +14,14 @@ const DEFAULT_LIMIT = 100;
 
 export const auditCommand: CommandBody = {
   details: [
-    "One line a call, approval, message, key or refused request, newest first: when,",
-    "the principal that it was made for, the tool and the outcome, and the session.",
-    "Calls are read from the sessions' logs themselves, whose checksums are verified;",
-    "those of sessions that were removed are gone. Calls that no session has, such as",
-    "those of MCP clients without one, are kept beside them. --principal and --tool",
-    "take patterns, --outcome a word such as error or an error code, --since and",
-    "--until a time such as 2026-11-26T12:00Z or a span such as 24h. With --json one",
-    "object a line.",
+    "One line per call, approval, message, key or refused request, newest first:",
+    "when, the principal that it was made for, the tool and the outcome, and the",
+    "session. Calls are read from the sessions' logs themselves, whose checksums are",
+    "verified; those of sessions that were removed are gone. Calls outside a",
+    "session, such as those of MCP clients without one, are kept separately.",
+    "--principal and --tool take patterns, --outcome a word such as error or an",
+    "error code, --since and --until a time such as 2026-11-26T12:00Z or a span such",
+    "as 24h. With --json one object per line.",
   ],
   args: [0, 0],
   options: ["store", "config", "principal", "tool", "outcome", "since", "until", "limit"],

@@ -6,7 +6,7 @@ import { runChain } from "./chain/run-chain.ts";
 export const chainCommand: GroupBody = {
   details: [
     'A chain is written in the configuration, in a toolset with type = "chains". Its',
-    "steps call tools, each with what the ones before it have answered.",
+    "steps call tools, each with the answers of the steps before it.",
   ],
   commands: [runChain, checkChains],
 };

@@ -24,11 +24,11 @@ const MAX_WARNINGS = 20;
 
 export const checkCommand: CommandBody = {
   details: [
-    "Reads the configuration, imports its modules, starts its servers, compiles every",
-    "schema, and calls no tool. Exits with 3 when anything is wrong or was left out.",
-    "Marked with !, and no problem: defaults that break their own schema, third-party",
-    "text that seems to be meant for the model, tools that nothing can answer, and",
-    "retries that will not be made.",
+    "Reads the configuration, imports its modules, starts its servers, compiles",
+    "every schema, and calls no tool. Exits with 3 when anything is wrong or was",
+    "left out. Marked with !, and not counted as problems: defaults that break their",
+    "own schema, third-party text that seems to be meant for the model, tools that",
+    "nothing can answer, and retries that will not be made.",
   ],
   args: [0, 0],
   options: ["config"],

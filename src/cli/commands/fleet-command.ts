@@ -22,12 +22,12 @@ const NUMBERS: ReadonlySet<string> = new Set(["SESSIONS", "BEHIND"]);
 
 export const fleetCommand: CommandBody = {
   details: [
-    "For each process: its role, whether it lives, how many sessions it has open, how",
-    "many events it had not read yet, and when it was last heard of. Processes say",
-    "every 5 seconds that they live: late is one that has missed that, and gone one",
-    "whose sessions others may open. Versions, tools and settings in which living",
-    "processes differ are named below. With --json one object a line, with the",
-    "sessions that were used last.",
+    "For each process: its role, whether it is alive, how many sessions it has open,",
+    "how many events it had not read yet, and when it last reported. Processes",
+    "report every 5 seconds: one that missed a report is late, and one whose",
+    "sessions others may open is gone. Versions, tools and settings that differ",
+    "between live processes are listed below. With --json one object per line, with",
+    "the sessions that were used last.",
   ],
   args: [0, 0],
   options: ["store", "config", "watch"],

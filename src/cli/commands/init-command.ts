@@ -32,7 +32,7 @@ export const initCommand: CommandBody = {
   details: [
     "Asks for the folder that tools may work in, for the model, for the address of",
     "its server where that is not known, and whether the model may run commands in a",
-    "sandbox; --yes asks nothing and takes this folder, the model of --model or none,",
+    "sandbox; --yes asks nothing and uses this folder, the model of --model or none,",
     "and no commands. The file is commented, and names its JSON Schema, so that an",
     "editor completes and checks it. An existing file is replaced with --overwrite",
     "only.",

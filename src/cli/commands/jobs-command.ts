@@ -9,8 +9,8 @@ import { waitForJob } from "./jobs/wait-for-job.ts";
 export const jobsCommand: GroupBody = {
   details: [
     "A job is a call that runs in the background. Its session is kept in the store",
-    "that --store names, or that the configuration names by a table [store]. Jobs of",
-    "all sessions are seen, whether a process has them open or none.",
+    "that --store names, or that the configuration names in a [store] table. Jobs of",
+    "all sessions are shown, whether or not a process has them open.",
   ],
   commands: [listJobs, showJob, waitForJob, cancelJob, jobLogs],
 };

@@ -7,8 +7,8 @@ import { revokeKey } from "./keys/revoke-key.ts";
 export const keysCommand: GroupBody = {
   details: [
     "A key says which program sends a request, and what it may do. The store keeps a",
-    "hash of it, from which it cannot be found out: the one that --store names, or",
-    "that the configuration names by a table [store].",
+    "hash of it, from which it cannot be recovered; the store is the one that",
+    "--store names, or that the configuration names in a [store] table.",
   ],
   commands: [addKey, listKeys, revokeKey],
 };

@@ -10,11 +10,12 @@ import { allTools, printTools } from "../print/tool-words.ts";
 
 export const listCommand: CommandBody = {
   details: [
-    "One line a tool: its name, what a call does (pure, reads, writes, destructive,",
-    "undeclared, or composite: it makes other calls) and its description. A tool that",
-    "the permission rules deny is marked as denied: no model and no client is shown",
-    "it. Tools of a toolset that does not open, and those that are not as they were",
-    "pinned, are left out, and standard error says why.",
+    "One line per tool: its name, what a call does (pure, reads, writes,",
+    "destructive, undeclared, or composite: it makes other calls) and its",
+    "description. A tool that the permission rules deny is marked as denied: it is",
+    "not shown to any model or client. Tools of a toolset that does not open, and",
+    "those that are not as they were pinned, are left out, and standard error says",
+    "why.",
   ],
   args: [0, 1],
   options: ["config"],

@@ -19,12 +19,12 @@ const NOTHING: LockData = { toolsets: new Map() };
 
 export const lockCommand: CommandBody = {
   details: [
-    "Lists the tools that MCP servers and OpenAPI documents bring, compares them with",
-    "haft.lock beside the configuration, shows each difference, and asks before it",
-    "writes. A tool of a pinned toolset that is new or not as it was pinned is not",
-    "called until it is pinned. Text in a definition that seems to be meant for the",
-    "model is pointed out with !; that is a guess: finding nothing proves nothing.",
-    "Exits with 6 when something changed and was not written.",
+    "Lists the tools that MCP servers and OpenAPI documents provide, compares them",
+    "with haft.lock beside the configuration, shows each difference, and asks before",
+    "it writes. A tool of a pinned toolset that is new or not as it was pinned is",
+    "not called until it is pinned. Text in a definition that seems to be meant for",
+    "the model is pointed out with !; that is a guess: finding nothing proves",
+    "nothing. Exits with 6 when something changed and was not written.",
   ],
   args: [0, Infinity],
   options: ["config", "check", "yes"],

@@ -43,7 +43,7 @@ export const mcpCommand: CommandBody = {
     "or name a file that has it with --token-file. --host takes another address, and",
     "needs a token and --allowed-host. GET /health says whether it runs.",
     "Users log in to servers behind it on its pages, at [serve.logins] origin.",
-    "To be reached below a path of a host, use haft serve --base-path.",
+    "To serve it below a path of a host, use haft serve --base-path.",
     "With [store] in the configuration, calls and tasks are kept there.",
   ],
   args: [0, 0],

@@ -7,7 +7,7 @@ export const schedulesCommand: GroupBody = {
   details: [
     "A schedule wakes the agent of its session at times of the clock. It is kept in",
     "the session's log, in the store that --store names, or that the configuration",
-    "names by a table [store], and runs while an agent of the session does.",
+    "names in a [store] table, and runs while an agent of the session does.",
   ],
   commands: [listSchedules, pauseSchedule, resumeSchedule],
 };

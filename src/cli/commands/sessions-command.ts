@@ -11,8 +11,8 @@ import { showSession } from "./sessions/show-session.ts";
 
 export const sessionsCommand: GroupBody = {
   details: [
-    "haft run keeps what it plays in the store that --store names, or that the",
-    'configuration names by a table [store] with path = "haft.db".',
+    "haft run keeps its conversations in the store that --store names, or that the",
+    'configuration names in a [store] table with path = "haft.db".',
   ],
   commands: [listSessions, showSession, resumeSession, exportSession, importSession, writeArtifact, checkSessions, removeSession],
 };

@@ -10,13 +10,13 @@ import { distrustFile, trustFile } from "./trust/trusted-files.ts";
 export const trustCommand: CommandBody = {
   details: [
     "A configuration that haft finds in the folder may have come with it from",
-    "somebody else, or a tool may have changed it. When it starts servers, imports",
+    "someone else, or a tool may have changed it. When it starts servers, imports",
     "code, sends variables to servers or widens what tools may do (files outside the",
     "folder, no approval, private addresses), its file and its descriptors must be",
     "trusted once, and again after each change of them. One that is named with",
-    "--config is not asked about. Shows what would be started, sent and allowed. With",
-    "--forget the trust is taken back. Where HAFT_TRUST is set to all, as in a build",
-    "of your own, nothing is asked.",
+    "--config is not asked about. Shows what would be started, sent and allowed.",
+    "With --forget the trust is taken back. Where HAFT_TRUST is set to all, as in a",
+    "build of your own, nothing is asked.",
   ],
   args: [0, 0],
   options: ["config", "forget"],

@@ -16,7 +16,7 @@ export const approvalRules: Command = {
     "A rule allows calls of the tools that its pattern matches without asking. Rules",
     "of one session are made by --remember input and --remember tool of haft",
     "approvals allow. Calls that a rule has allowed stay allowed when it is revoked.",
-    "With --json one object a line.",
+    "With --json one object per line.",
   ],
   args: [0, 0],
   options: ["store", "config", "add", "revoke", "session", "for"],

@@ -13,8 +13,8 @@ export const showApproval: Command = {
   usage: "<id>",
   summary: "Show a call that waits, and what it would change.",
   details: [
-    "The id may be cut to its first characters, or be that of the call. With",
-    "--preview the process that waits simulates the call: nothing is done for real.",
+    "The id may be shortened to its first characters, or be the id of the call. With",
+    "--preview the waiting process simulates the call: nothing is done for real.",
     "With --json one object.",
   ],
   args: [1, 1],

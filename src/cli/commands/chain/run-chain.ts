@@ -19,9 +19,9 @@ export const runChain: Command = {
   usage: "<chain> [<json> | -]",
   summary: "Run the steps of a chain of the configuration.",
   details: [
-    "The input is one JSON object, where the context begins; - reads it from standard",
-    "input, and without one it is {}. The steps are shown on standard error as they",
-    "end, the context that they have made goes to standard output. When a step fails,",
+    "The input is one JSON object, which the context starts with; - reads it from",
+    "standard input, and without one it is {}. The steps are shown on standard error",
+    "as they end, the resulting context goes to standard output. When a step fails,",
     "the exit code says why. With --json the whole result is printed.",
     "",
     "In a session of a store, an interrupted chain continues after the steps",

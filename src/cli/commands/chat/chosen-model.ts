@@ -34,7 +34,7 @@ export function chosenModel(context: CommandContext, { config }: LoadedConfig): 
     onNotes: (notes) => {
       for (const { kind, tool, path, note } of notes)
         if (kind !== "schema-loss")
-          warn(context, `${name} is not given ${tool ?? "something"}${path === undefined ? "" : ` (${path})`}: ${note}`);
+          warn(context, `${name} does not get ${tool ?? "something"}${path === undefined ? "" : ` (${path})`}: ${note}`);
     },
   });
   return { ...built, config: chosen };

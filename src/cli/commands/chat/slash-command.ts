@@ -20,11 +20,11 @@ export interface SlashPlace {
 
 /** Lines for the help of the command and for `/help`. */
 export const SLASH_HELP: readonly string[] = [
-  "  /tools   what the model may call     /usage  what it used so far",
-  "  /go      let it continue            /clear  after an emergency stop",
-  "  /jobs    what runs in the background /cancel <job>  end one",
-  "  /send <job> <text>  answer one       /promote [call]  send one there",
-  "  /triggers  what wakes the model      /remove <trigger>  end one for good",
+  "  /tools   what the model may call     /usage  what the model used so far",
+  "  /go      let the model continue      /clear  allow calls after an emergency stop",
+  "  /jobs    what runs in the background /cancel <job>  cancel a job",
+  "  /send <job> <text>  answer a job     /promote [call]  make a call a job",
+  "  /triggers  what wakes the model      /remove <trigger>  remove a trigger",
   "  /help    these lines                 /exit   end the chat",
 ];
 

@@ -78,7 +78,7 @@ export function datasetCard(summary: GenerationSummary, place: CardPlace): strin
     "",
     `# ${name}`,
     "",
-    `${made} One conversation a line, format \`${place.format}\`.`,
+    `${made} One conversation per line, format \`${place.format}\`.`,
     "",
     ...table(
       ["file", "conversations"],

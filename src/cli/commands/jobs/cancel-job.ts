@@ -19,9 +19,10 @@ export const cancelJob: Command = {
   usage: "<id>",
   summary: "Cancel a job, whichever process runs it.",
   details: [
-    "Where no process has its session open, its end is recorded at once. The process",
-    "that has it open ends it within two seconds, which is waited for. A job that has",
-    "ended stays as it is. With --json its id, session and state.",
+    "Where no process has its session open, its end is recorded at once. Otherwise",
+    "the process that has it open ends it within two seconds, and the command waits",
+    "for that. A job that has ended stays as it is. With --json its id, session and",
+    "state.",
   ],
   args: [1, 1],
   options: ["store", "config", "session"],

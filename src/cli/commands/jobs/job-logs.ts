@@ -22,9 +22,9 @@ export const jobLogs: Command = {
   summary: "Print what a job has written.",
   details: [
     "Prints what the log of its session has: the first 65,536 characters and every",
-    "question. With --follow it continues until the job has ended, also of a job that",
-    "another process runs; Ctrl-C ends it. How the job ended is said on standard",
-    "error. With --json one object for each piece: position, text, asks.",
+    "question. With --follow it continues until the job has ended, also for a job",
+    "that another process runs; Ctrl-C ends it. How the job ended is printed on",
+    "standard error. With --json one object for each piece: position, text, asks.",
   ],
   args: [1, 1],
   options: ["store", "config", "session", "follow"],

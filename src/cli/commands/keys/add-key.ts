@@ -16,9 +16,9 @@ export const addKey: Command = {
   summary: "Make a key, and print it once.",
   details: [
     "Scopes: read (tools, sessions, events), execute, simulate, approve, and admin,",
-    "which includes all. Without --tools it is for all tools that the rules of the",
-    "server allow it. Standard output is the key alone; with --json its id as well.",
-    "The store is made where there is none.",
+    "which includes all. Without --tools it may use all tools that the rules of the",
+    "server allow. Standard output is the key alone; with --json its id as well. The",
+    "store is created where there is none.",
   ],
   args: [1, 1],
   options: ["store", "config", "scope", "tools", "expires", "session"],

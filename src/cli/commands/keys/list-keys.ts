@@ -19,9 +19,9 @@ export const listKeys: Command = {
   usage: "",
   summary: "List the keys, the newest first.",
   details: [
-    "One line a key: its id, its name, its scopes, when it was made and whether it is",
-    "still valid. --all-keys shows those of sessions as well. The keys themselves are",
-    "not in the store. With --json one object a line.",
+    "One line per key: its id, its name, its scopes, when it was made and whether it",
+    "is still valid. --all-keys shows those of sessions as well. The keys themselves",
+    "are not in the store. With --json one object per line.",
   ],
   args: [0, 0],
   options: ["store", "config", "limit", "all-keys"],

@@ -10,8 +10,9 @@ export const revokeKey: Command = {
   usage: "<id>",
   summary: "Revoke a key for good.",
   details: [
-    "A server that runs takes requests with it for a second longer, at most. Calls",
-    "that it has begun go on. Its id stays in the list, in events and in the audit.",
+    "A running server accepts requests with it for at most one more second. Calls",
+    "that were begun with it continue. Its id stays in the list, in events and in",
+    "the audit.",
   ],
   args: [1, 1],
   options: ["store", "config"],

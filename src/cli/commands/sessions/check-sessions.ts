@@ -13,7 +13,7 @@ export const checkSessions: Command = {
   summary: "Verify the checksums of one session, or of all.",
   details: [
     "Reads every event and verifies its checksum. A session that is damaged is shown",
-    "with the place, and the exit code is 3. With --json one object a session.",
+    "with the place, and the exit code is 3. With --json one object per session.",
   ],
   args: [0, 1],
   options: ["store", "config"],

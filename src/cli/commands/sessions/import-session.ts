@@ -14,7 +14,7 @@ export const importSession: Command = {
   usage: "<file | ->",
   summary: "Import a recording into the store as a session.",
   details: [
-    "The recording is one that haft sessions export wrote. All of it is taken in, or",
+    "The recording is one that haft sessions export wrote. All of it is imported, or",
     "nothing: one that is damaged, cut short or of another version is refused, with",
     "the line. Doing it again changes nothing.",
   ],

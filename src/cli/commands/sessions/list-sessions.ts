@@ -16,9 +16,9 @@ export const listSessions: Command = {
   usage: "",
   summary: "List the sessions, the newest first.",
   details: [
-    "One line a session: its id, when something last happened in it, how many events",
-    "it has, which session it is a branch of and who has it open. With --json one",
-    "object a line.",
+    "One line per session: its id, when something last happened in it, how many",
+    "events it has, which session it is a branch of and who has it open. With --json",
+    "one object per line.",
   ],
   args: [0, 0],
   options: ["store", "config", "limit"],

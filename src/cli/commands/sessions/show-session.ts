@@ -14,7 +14,7 @@ export const showSession: Command = {
     "Prints the conversation as haft run does. A call that has no result because its",
     "process ended is marked as interrupted. Of a damaged session everything before",
     "the damage is shown, then the error, and the exit code is 3. With --json one",
-    "event a line.",
+    "event per line.",
   ],
   args: [1, 1],
   options: ["store", "config"],

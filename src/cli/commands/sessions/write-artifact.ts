@@ -17,9 +17,8 @@ export const writeArtifact: Command = {
   usage: "<artifact> <file>",
   summary: "Write a file that an answer refers to.",
   details: [
-    "Answers refer to the files that were kept apart from them by artifact: and an",
-    "id, see the key artifacts of [runtime]. A file that is there is only replaced",
-    "with --force.",
+    "Answers refer to files that are stored separately by artifact: and an id; see",
+    "the key artifacts of [runtime]. An existing file is only replaced with --force.",
   ],
   args: [2, 2],
   options: ["store", "config", "force"],

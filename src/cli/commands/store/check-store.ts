@@ -13,8 +13,8 @@ export const checkStoreCommand: Command = {
   details: [
     "Looks at the version, at the file, at tables, keys and indexes, at the events",
     "of every session (checksums, missing positions), at artifacts and at cached",
-    "results. Each finding comes with a way out. With findings the exit code is 1.",
-    "With --json one object a finding.",
+    "results. Each finding says what to do about it. With findings the exit code is",
+    "1. With --json one object per finding.",
   ],
   args: [0, 0],
   options: ["store", "schema", "config"],
