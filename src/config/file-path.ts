@@ -14,7 +14,9 @@ export function filePath(path: string, folder: string): string {
   const file = resolve(folder, path);
   const real = realPath(file);
   if (isOutside(folder, file) || (real !== undefined && isOutside(realPath(folder) ?? folder, real))) {
-    throw refused(`must lie inside the folder of this file, and ${JSON.stringify(path)} does not; to use it anyway, write an absolute path.`);
+    throw refused(
+      `must lie inside the folder of this file, and ${JSON.stringify(path)} does not; to use it anyway, write an absolute path.`,
+    );
   }
   return file;
 }

@@ -166,10 +166,7 @@ tool_timeout_sec = "soon"
       },
       far: { ...reached, url: "https://example.com/mcp", transport: "http", headers: { Authorization: "Bearer ${TOKEN}" } },
     },
-    notes: [
-      `mcpServers.files.trust: ${APPROVAL}`,
-      "mcp.excluded: is ignored: set enabled = false in each toolset that you do not want.",
-    ],
+    notes: [`mcpServers.files.trust: ${APPROVAL}`, "mcp.excluded: is ignored: set enabled = false in each toolset that you do not want."],
   },
   {
     client: "Copilot",

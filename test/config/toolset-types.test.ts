@@ -288,7 +288,10 @@ describe("file", () => {
   });
 
   test.each([
-    ["../tools.yaml", /must lie inside the folder of this file, and "\.\.\/tools\.yaml" does not; to use it anyway, write an absolute path\.$/u],
+    [
+      "../tools.yaml",
+      /must lie inside the folder of this file, and "\.\.\/tools\.yaml" does not; to use it anyway, write an absolute path\.$/u,
+    ],
     ["file:///etc/tools.yaml", /must be the path of a file, not the address "file:\/\/\/etc\/tools\.yaml"\.$/u],
   ])("J05 the path %s is refused when it is used", async (path, problem) => {
     const folder = configFolder({ "haft.toml": toolset("file", `path = "${path}"`) });

@@ -43,6 +43,7 @@ export const chatCommand: CommandBody = {
     "wake the model while the chat runs. Lines that begin with a slash are for haft",
     "itself:",
     "",
+    ...SLASH_HELP,
     "",
     "Where a store is named, by --store or in the configuration, the chat is kept",
     "there as a session, under the id of --session or a new one, and can be",

@@ -199,7 +199,9 @@ class AnswerBuilder {
 /** A source is named, but its engine is not configured. */
 class NothingToAnswer extends ToolError {
   constructor(source: EngineSource, missing: string) {
-    super("invalid_config", `the source ${source} is named, but nothing is configured to answer for it.`, { hint: `Set simulation.${missing}.` });
+    super("invalid_config", `the source ${source} is named, but nothing is configured to answer for it.`, {
+      hint: `Set simulation.${missing}.`,
+    });
   }
 }
 

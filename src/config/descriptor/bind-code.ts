@@ -25,10 +25,7 @@ export class CodeBinder {
   async bind({ tool, file, module, folder }: Described): Promise<Tool> {
     const name = JSON.stringify(tool.name);
     if (module === undefined)
-      return this.#refuse(
-        tool,
-        `The tool ${name} of ${file} has no code: set module in its descriptor to the file that exports it.`,
-      );
+      return this.#refuse(tool, `The tool ${name} of ${file} has no code: set module in its descriptor to the file that exports it.`);
     try {
       const bindings = bindingsOf(await moduleExports(module, folder));
       const bound = bindings.get(tool.name);

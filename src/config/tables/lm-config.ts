@@ -74,7 +74,9 @@ const NOT_OF_LM_CONFIG: ReadonlyMap<string, string> = new Map([
   ["timeout", "belongs next to lm_config, in seconds: it is the time of one call."],
   ["call_limit", "is not supported here; set maxConcurrent of a toolset."],
   ["response_format", "is derived from the output schema of each tool; leave it out."],
-  ...["logprobs", "top_logprobs"].map((key) => [key, "is requested automatically where there is more than one candidate; leave it out."] as const),
+  ...["logprobs", "top_logprobs"].map(
+    (key) => [key, "is requested automatically where there is more than one candidate; leave it out."] as const,
+  ),
   ...["batch_size", "init_tokenizer", "max_length", "lm_cache", "force_cache"].map(
     (key) => [key, "is not supported; leave it out."] as const,
   ),

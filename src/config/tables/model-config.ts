@@ -114,7 +114,10 @@ export function readKey(table: TableReader, key: string): string | undefined {
   const name = written.startsWith("env:") ? written.slice("env:".length) : undefined;
   const resolved = name === undefined ? undefined : resolveVariables(written, { [name]: "" });
   if (resolved !== undefined && "text" in resolved) return written;
-  table.report(key, "must name an environment variable that holds the key, such as env:ANTHROPIC_API_KEY: a key does not belong in a file.");
+  table.report(
+    key,
+    "must name an environment variable that holds the key, such as env:ANTHROPIC_API_KEY: a key does not belong in a file.",
+  );
   return undefined;
 }
 

@@ -161,7 +161,8 @@ export function checkRouting(entries: readonly RegistryEntry[], engines: Engines
       const known = engines.get(engine);
       const place = [...path, "engines", namespace];
       if (known === undefined) report(place, undefinedEngine(engine, [...engines.keys()]));
-      else if (known.type === "multi") report(place, `engine ${JSON.stringify(engine)} is of type multi itself; name an engine that answers calls.`);
+      else if (known.type === "multi")
+        report(place, `engine ${JSON.stringify(engine)} is of type multi itself; name an engine that answers calls.`);
     }
   }
 }

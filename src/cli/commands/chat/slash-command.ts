@@ -21,7 +21,7 @@ export interface SlashPlace {
 /** Lines for the help of the command and for `/help`. */
 export const SLASH_HELP: readonly string[] = [
   "  /tools   what the model may call     /usage  what the model used so far",
-  "  /go      let the model continue      /clear  allow calls after an emergency stop",
+  "  /go      let the model continue      /clear  end an emergency stop",
   "  /jobs    what runs in the background /cancel <job>  cancel a job",
   "  /send <job> <text>  answer a job     /promote [call]  make a call a job",
   "  /triggers  what wakes the model      /remove <trigger>  remove a trigger",
