@@ -43,10 +43,10 @@ console.log("the model keeps what models promise");
 /* Prints:
 counter: keeps what engines promise
 forgetful: breaks:
-  an odd input ends in a result, and nothing of it stays
+  an odd input ends in a result, and leaves nothing behind
   calls of two sessions do not mix
-  what a branch does leaves its parent as it was
-  what is only simulated leaves the session as it was
-  a session that is taken up from its snapshot goes on where it was
+  a branch does not change its parent
+  a simulation does not change the session
+  a session that is restored from its snapshot continues where it was
 the model keeps what models promise
 */

@@ -19,7 +19,7 @@ const DAY_MS = 86_400_000;
 const ODD_IDS: readonly string[] = ["a\u0000b", "\ud800", "'; drop table haft_key; --", "__proto__", "constructor"];
 
 const alone: readonly StoreCase[] = [
-  caseAlone("a key is found by its id as it was added, every field of it", async ({ access }) => {
+  caseAlone("a key is found by its id, with every field as it was added", async ({ access }) => {
     const full: StoredKey = { ...keyOf("a", 1), allow: ["files::*"], deny: ["*::delete"], createdBy: "local", expiresAt: 50 };
     const maker = { name: "ann", claims: { groups: ["ops"] }, allow: ["files::*"], deny: ["files::delete"] };
     const made: StoredKey = { ...keyOf("m", 3), sessionId: "trip", createdBy: "key:a", maker };
@@ -29,12 +29,12 @@ const alone: readonly StoreCase[] = [
     await access.addKey(keyOf("b", 2));
     deepEqual([await access.key("a"), await access.key("b"), await access.key("c")], [full, keyOf("b", 2), undefined]);
   }),
-  caseAlone("an id that is taken is refused, and the first key stays", async ({ access }) => {
+  caseAlone("an id that is in use is refused, and the first key stays", async ({ access }) => {
     await access.addKey(keyOf("a", 1));
     await refuses(() => access.addKey({ ...keyOf("a", 2), hash: "other" }), "duplicate");
     deepEqual(await access.key("a"), keyOf("a", 1));
   }),
-  caseAlone("what is written again as it was, because its answer was lost, counts as written", async ({ access }) => {
+  caseAlone("a write that is repeated because its answer was lost counts as written", async ({ access }) => {
     for (let times = 0; times < 2; times++) {
       await access.addKey(keyOf("a", 1));
       equal(await access.beginRequest({ key: "k", fingerprint: "f", at: 1, holder: "a" }), undefined);
@@ -59,7 +59,7 @@ const alone: readonly StoreCase[] = [
     deepEqual(await access.key("a"), { ...keyOf("a", 1), revokedAt: 5 });
     deepEqual(await access.keys(), [{ ...keyOf("a", 1), revokedAt: 5 }]);
   }),
-  caseAlone("keys are listed newest first, those of sessions only where they are asked for", async ({ access }) => {
+  caseAlone("keys are listed newest first, those of sessions only on request", async ({ access }) => {
     for (const [index, id] of ["a", "b", "c"].entries()) await access.addKey(keyOf(id, index));
     await access.addKey({ ...keyOf("s", 10), sessionId: "trip" });
     const ids = (keys: readonly StoredKey[]): readonly string[] => keys.map(({ id }) => id);
@@ -93,14 +93,14 @@ const alone: readonly StoreCase[] = [
     deepEqual([await times({ since: 3 }), await times({ principal: "key:a" }), await times({ limit: 1 })], [[4, 3], [3, 1], [4]]);
     deepEqual((await access.refusals({ limit: 1 }))[0], last);
   }),
-  caseAlone("the oldest refusals go where there are too many", async ({ access }) => {
+  caseAlone("the oldest refusals are dropped when there are too many", async ({ access }) => {
     const refusals = Array.from({ length: MAX_REFUSALS + 3 }, (_, index) => refusalAt(index + 1));
     await access.addRefusals(refusals.slice(0, MAX_REFUSALS));
     await access.addRefusals(refusals.slice(MAX_REFUSALS));
     const found = await access.refusals({ limit: 2 * MAX_REFUSALS });
     deepEqual([found.length, found[0]?.at, found.at(-1)?.at], [MAX_REFUSALS, MAX_REFUSALS + 3, 4]);
   }),
-  caseAlone("a call is listed as it was added, every field of it", async ({ access }) => {
+  caseAlone("a call is listed with every field as it was added", async ({ access }) => {
     const made = { at: 1, toolName: "files::read\u0000", via: "mcp", outcome: "error", errorCode: "timeout", durationMs: 1.5 } as const;
     const about = { callId: "c\ud800", sessionId: "s", parentCallId: "p", principal: "key:a", approvedBy: "ann", traceId: "0f" };
     const full: AuditedCall = { ...made, ...about, simulated: true, missed: 7 };
@@ -108,7 +108,7 @@ const alone: readonly StoreCase[] = [
     await access.addCalls({ calls: [], keep: 10 });
     deepEqual(await access.calls(), { calls: [full] });
   }),
-  caseAlone("calls are listed by their beginning, the newest first, in pages, by time and principal", async ({ access }) => {
+  caseAlone("calls are listed by their start, newest first, in pages, by time and principal", async ({ access }) => {
     const times = [3, 1, 2, 2, 5, 4];
     const calls = times.map((at, index): AuditedCall => ({ ...callAt(at), callId: `c${index}`, principal: at === 2 ? "key:b" : "key:a" }));
     await access.addCalls({ calls: calls.slice(0, 2), keep: 10 });
@@ -128,7 +128,7 @@ const alone: readonly StoreCase[] = [
     await refuses(() => access.calls({ limit: 0 }), "invalid_argument");
     await refuses(() => access.calls({ limits: 1 } as AuditedCallQuery), "invalid_argument");
   }),
-  caseAlone("the calls that were kept first go where there are too many", async ({ access }) => {
+  caseAlone("the oldest calls are dropped when there are too many", async ({ access }) => {
     await access.addCalls({ calls: [5, 4, 3].map(callAt), keep: 4 });
     await access.addCalls({ calls: [1, 2].map(callAt), keep: 4 });
     deepEqual((await access.calls()).calls, [4, 3, 2, 1].map(callAt));
@@ -147,7 +147,7 @@ const alone: readonly StoreCase[] = [
     const second = { ...request, fingerprint: "two", at: 1_001 + DAY_MS, hold: { holder: "c", beats: 0 } };
     deepEqual(await begin({ at: 1_002 + DAY_MS }), second);
   }),
-  caseAlone("a keyed request that its holder releases is begun again at once, with the same content only", async ({ access }) => {
+  caseAlone("a keyed request that its holder releases can be begun again at once, with the same content only", async ({ access }) => {
     const request = { key: "k", fingerprint: "f", at: 1 };
     const begin = (holder: string, fingerprint = "f"): Promise<unknown> => access.beginRequest({ ...request, fingerprint, holder });
     equal(await begin("a"), undefined);
@@ -158,7 +158,7 @@ const alone: readonly StoreCase[] = [
     equal(await begin("b"), undefined);
     deepEqual(await begin("a"), { ...request, hold: { holder: "b", beats: 0 } });
   }),
-  caseAlone("a hold that beats is kept, one that is as it was seen is taken over once", async ({ access }) => {
+  caseAlone("a hold with a heartbeat is kept, one unchanged since it was seen is taken over once", async ({ access }) => {
     const request = { key: "k", fingerprint: "f", at: 1 };
     const begin = (holder: string, after?: RequestHold): Promise<unknown> =>
       access.beginRequest({ ...request, holder, ...(after === undefined ? {} : { after }) });

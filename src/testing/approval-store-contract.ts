@@ -18,7 +18,7 @@ const alone: readonly StoreCase[] = [
     equal(await store.approvals.end({ ...end(), scope: "once", by: "key:2" }), true);
     deepEqual(await listed(store), [{ ...asked, position: 1, status: "allowed", scope: "once", answeredBy: "key:2", answeredAt: 20 }]);
   }),
-  caseAlone("of several ends one counts, and none of another digest", async (store) => {
+  caseAlone("one of several ends counts, and none with another digest", async (store) => {
     await store.approvals.put(question());
     equal(await store.approvals.end({ ...end(), digest: "other" }), false);
     equal(await store.approvals.end({ ...end(), id: "nobody" }), false);
@@ -27,12 +27,12 @@ const alone: readonly StoreCase[] = [
     const [record] = await listed(store);
     equal(record?.status, (["denied", "allowed", "withdrawn"] as const)[ends.indexOf(true)]);
   }),
-  caseAlone("an end that is written again as it was, because its answer was lost, counts", async (store) => {
+  caseAlone("an end that is repeated because its answer was lost counts", async (store) => {
     await store.approvals.put(question());
     for (let times = 0; times < 2; times++) equal(await store.approvals.end({ ...end(), scope: "once", by: "key:1" }), true);
     equal(await store.approvals.end({ ...end(), scope: "once", by: "key:2" }), false);
   }),
-  caseAlone("a question that is asked again is open anew", async (store) => {
+  caseAlone("a question that is asked again is open again", async (store) => {
     await store.approvals.put(question());
     await store.approvals.end(end());
     deepEqual(await placesAfter(store, question({ askedAt: 40, digest: "new" })), [2, "open"]);
@@ -40,7 +40,7 @@ const alone: readonly StoreCase[] = [
     deepEqual(await placesAfter(store, question({ askedAt: 50, digest: "new" })), [3, "open"]);
     equal((await listed(store)).length, 1);
   }),
-  caseAlone("a question that its process left is as that of a process that is gone", async (store) => {
+  caseAlone("a question that its process left is treated like one of a process that is gone", async (store) => {
     const { approvals } = store;
     const askedIn = async (id: string): Promise<string | undefined> => (await list(store, { ids: [id] }))[0]?.askedIn;
     for (const id of ["q1", "q2", "q3"]) {
@@ -59,7 +59,7 @@ const alone: readonly StoreCase[] = [
     const statuses = (await list(store, {})).map(({ id, status }) => `${id} ${status}`);
     deepEqual(statuses.toSorted(), ["q1 allowed", "q2 open", "q3 withdrawn"]);
   }),
-  caseAlone("a question that is overdue has expired, and takes no answer", async (store) => {
+  caseAlone("an overdue question has expired, and accepts no answer", async (store) => {
     await store.approvals.put(question({ id: "over", expiresAt: 10 }));
     await store.approvals.put(question({ id: "waits", expiresAt: 10 + HOUR_MS }));
     deepEqual(await idsOf(store, { now: 10, statuses: ["open"] }), ["waits"]);
@@ -71,7 +71,7 @@ const alone: readonly StoreCase[] = [
     deepEqual(await idsOf(store, { now: 9, statuses: ["expired"] }), ["over"]);
     equal(await store.approvals.end(end({ id: "waits", at: 11 })), true);
   }),
-  caseAlone("questions are listed in the order they were asked, by page and by what they are", async (store) => {
+  caseAlone("questions are listed in the order they were asked, by page and by filter", async (store) => {
     for (let n = 1; n <= 5; n++)
       await store.approvals.put(
         question({ id: `q${n}`, callId: `call_${n}`, sessionId: n > 3 ? "b" : "a", toolName: n % 2 === 0 ? "even::tool" : "odd::tool" }),
@@ -113,7 +113,7 @@ const alone: readonly StoreCase[] = [
     deepEqual([await store.approvals.removeRule("r1"), await store.approvals.removeRule("r1")], [true, false]);
     deepEqual(await store.approvals.rules({ now: 50 }), []);
   }),
-  caseAlone("a preview is made when it is asked for, and goes with its question", async (store) => {
+  caseAlone("a preview is made on request, and removed with its question", async (store) => {
     await store.approvals.put(question());
     const key = { id: "q", digest: "digest" };
     deepEqual(await store.approvals.previewRequests(), []);
@@ -139,7 +139,7 @@ const alone: readonly StoreCase[] = [
     );
     deepEqual(await store.approvals.rules({ now: 0 }), []);
   }),
-  caseAlone("the questions and rules of a session go with it", async (store) => {
+  caseAlone("the questions and rules of a session are removed with it", async (store) => {
     for (const sessionId of ["a", "b"]) {
       await store.create(sessionId, { at: 1, durability: "sync" }).close();
       await store.approvals.put(question({ id: sessionId, sessionId }));
@@ -148,7 +148,7 @@ const alone: readonly StoreCase[] = [
     await store.remove("a");
     deepEqual([(await listed(store)).map(({ id }) => id), (await store.approvals.rules({ now: 0 })).map(({ id }) => id)], [["b"], ["b"]]);
   }),
-  caseAlone("after closing nothing is known of approvals", async (store) => {
+  caseAlone("after closing, no approvals can be read", async (store) => {
     await store.close();
     await refuses(() => list(store, {}), "store_failed");
     await refuses(() => store.approvals.put(question()), "store_failed");
@@ -199,7 +199,7 @@ const shared: readonly StoreCase[] = [
       equal(await one.approvals.end(end({ status: "denied" })), true);
     },
   ),
-  caseOfTwo("questions that many processes put at once are all kept, each at a place of its own", async (one, other) => {
+  caseOfTwo("questions that many processes ask at once are all kept, each with its own position", async (one, other) => {
     const ids = Array.from({ length: 60 }, (_, index) => `q${index}`);
     const put = await Promise.all(ids.map((id, index) => (index % 2 === 0 ? one : other).approvals.put(question({ id }))));
     deepEqual(

@@ -109,7 +109,7 @@ export const approvalsContract: readonly ApprovalsCase[] = [
     deepEqual(await Promise.all([first.ended, second.ended]), ["allowed", "approval_denied"]);
     ok(silent.requests.every(({ signal }) => signal.aborted));
   }),
-  caseOf("an answer to another input, to no question or twice decides nothing, and one that is none is refused", async (make) => {
+  caseOf("an answer to another input, to no question or a second time decides nothing, and an invalid one is refused", async (make) => {
     const silent = new SilentApprover(make);
     const { callId, ended } = await silent.ask("a", { path: "/1" });
     const digest = silent.requests[0]?.digest ?? "";
@@ -168,7 +168,7 @@ export const approvalsContract: readonly ApprovalsCase[] = [
     for (const id of ["a", "b"]) approvals.forget(id);
     deepEqual([await outcome("a"), await outcome("b")], ["approval_denied", "approval_denied"]);
   }),
-  caseOf("a tool that is allowed for good is asked about where the model's provider wants the call confirmed", async (make) => {
+  caseOf("an always-allowed tool still needs approval where the model's provider wants the call confirmed", async (make) => {
     const approvals = make(() => "deny");
     approvals.allowAlways("a", "files::delete");
     const safetyChecks = { pending_safety_checks: [{ id: "check_1" }] };

@@ -34,7 +34,7 @@ export const artifactStoreContract: readonly ArtifactStoreCase[] = [
       deepEqual(await artifacts.get(artifact.id), artifact);
     }
   }),
-  caseOf("an id that nothing is kept under, or that is none, is undefined", async (artifacts) => {
+  caseOf("an unknown or invalid id is undefined", async (artifacts) => {
     for (const id of ["0".repeat(64), "", "../secret", "a".repeat(10_000), "__proto__"]) equal(await artifacts.get(id), undefined);
   }),
   caseOf("the same bytes are kept once, with their first type, and side by side as well", async (artifacts) => {
@@ -48,7 +48,7 @@ export const artifactStoreContract: readonly ArtifactStoreCase[] = [
     await Promise.all(Array.from({ length: 20 }, () => artifacts.put({ artifact, at: 1 })));
     deepEqual(await artifacts.get(artifact.id), artifact);
   }),
-  caseOf("what was last stored before a time is removed, the rest stays", async (artifacts) => {
+  caseOf("artifacts last stored before a time are removed, the rest stays", async (artifacts) => {
     const [old, again, young] = ["old", "again", "young"].map((text) => artifactOf("text/plain", Buffer.from(text)));
     if (old === undefined || again === undefined || young === undefined) return;
     for (const artifact of [old, again]) await artifacts.put({ artifact, at: 1_000_000 });

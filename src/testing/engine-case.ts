@@ -27,7 +27,7 @@ export interface EngineSubject {
 
 /** One promise of every engine, for one test of any runner. */
 export interface EngineCase {
-  /** The promise that is checked: `what a branch does leaves its parent as it was`. */
+  /** The promise that is checked: `a branch does not change its parent`. */
   readonly title: string;
   /** False if the engine does not make this promise: skip the case. */
   appliesTo(subject: EngineSubject): boolean;

@@ -63,7 +63,7 @@ const lifeCases: readonly EngineCase[] = [
       calls.map((call) => called(call).name),
     );
   }),
-  caseOfEngine("an odd input ends in a result, and nothing of it stays", async (bench, subject) => {
+  caseOfEngine("an odd input ends in a result, and leaves nothing behind", async (bench, subject) => {
     const odd = bench.runtime.session("odd");
     for (const name of new Set(subject.calls.map((call) => call.name)))
       for (const input of ODD_INPUTS) {
@@ -80,7 +80,7 @@ const lifeCases: readonly EngineCase[] = [
 const stopCases: readonly EngineCase[] = [
   caseOfEngine("a call that is cancelled stops, and the next is answered", stopsWhenCalledOff, { appliesTo: isEndless }),
   caseOfEngine(
-    "a call whose time is up stops, and the next is answered",
+    "a call that reaches its deadline stops, and the next is answered",
     async (bench, { endless, calls }) => {
       const { error } = await bench.result(bench.runtime.session("slow"), endlessCall(endless));
       equal(error?.code, "timeout");
@@ -102,7 +102,7 @@ const sessionCases: readonly EngineCase[] = [
     { appliesTo: isKept },
   ),
   caseOfEngine(
-    "what a branch does leaves its parent as it was",
+    "a branch does not change its parent",
     async (bench, subject) => {
       const { calls } = subject;
       const session = bench.runtime.session("a");
@@ -116,7 +116,7 @@ const sessionCases: readonly EngineCase[] = [
     { appliesTo: isKept },
   ),
   caseOfEngine(
-    "what is only simulated leaves the session as it was",
+    "a simulation does not change the session",
     async (bench, subject) => {
       const session = bench.runtime.session("a");
       const { results } = await bench.soon(session.simulate(subject.calls.map(called)), "the simulation ends");
@@ -126,7 +126,7 @@ const sessionCases: readonly EngineCase[] = [
     { appliesTo: isKept },
   ),
   caseOfEngine(
-    "a session that is taken up from its snapshot goes on where it was",
+    "a session that is restored from its snapshot continues where it was",
     async (bench, subject) => {
       const { calls } = subject;
       const session = bench.runtime.session("a");

@@ -52,7 +52,7 @@ const alone: readonly StoreCase[] = [
       ],
     );
   }),
-  caseAlone("a job begins once and ends once: what is said again changes nothing", async (store) => {
+  caseAlone("a job begins once and ends once: repeated events change nothing", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });
     append(log, [started("j", 5), run("j", 6, 2)]);
     append(log, [
@@ -66,7 +66,7 @@ const alone: readonly StoreCase[] = [
     const [job, ...others] = await listed(store);
     deepEqual([job?.state, job?.startedAt, job?.endedAt, job?.starts, job?.errorCode, others], ["done", 5, 9, 2, undefined, []]);
   }),
-  caseAlone("input changes the state of a job that asks alone: one that waits for its place is told later", async (store) => {
+  caseAlone("input changes the state only of a job that asks: a queued job gets it later", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });
     append(log, [started("queued", 5, { queued: true }), told("queued", 6), started("running", 4), told("running", 6)]);
     append(log, [started("asks", 3), asked("asks", 6), told("asks", 7), told("asks", 8)]);
@@ -116,7 +116,7 @@ const alone: readonly StoreCase[] = [
     }
     equal((await store.webhooks.claim({ now: 10, until: 20, limit: 9 })).length, 2);
   }),
-  caseAlone("ids of jobs are any text, and their own in each session", async (store) => {
+  caseAlone("ids of jobs are any text, and separate in each session", async (store) => {
     for (const [index, sessionId] of ["one", "\u0000two", "constructor"].entries()) {
       const log = store.create(sessionId, { at: 1, durability: "sync" });
       for (const id of ODD_IDS) append(log, [started(id, index)]);
@@ -169,7 +169,7 @@ const alone: readonly StoreCase[] = [
     for (const wrong of [{ reason: 1 }, { reason: undefined }, { reason: "x", id: null }, { reason: "x", sessionId: {} }])
       await refuses(() => store.jobs.requestCancel({ ...key, ...wrong } as never), "invalid_argument");
   }),
-  caseAlone("rows of ended jobs are forgotten by count and age, those of the others never", async (store) => {
+  caseAlone("rows of ended jobs are dropped by count and age, those of other jobs never", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });
     for (let at = 1; at <= 6; at++) append(log, [started(`j${at}`, at), ...(at === 1 ? [] : ended(`j${at}`, 10 * at))]);
     await log.whenDurable();
@@ -185,7 +185,7 @@ const alone: readonly StoreCase[] = [
     for (const wrong of [{ keep: -1 }, { keep: 0.5 }, { keep: 1, endedBefore: Number.NaN }, {}, { keep: 1, kept: 2 }])
       await refuses(() => store.jobs.prune(wrong as never), "invalid_argument");
   }),
-  caseAlone("the jobs of a session go with it", async (store) => {
+  caseAlone("the jobs of a session are removed with it", async (store) => {
     for (const sessionId of ["a", "b"]) {
       const log = store.create(sessionId, { at: 1, durability: "sync" });
       append(log, [started("j", 5)]);
@@ -204,7 +204,7 @@ const alone: readonly StoreCase[] = [
     await parent.whenDurable();
     deepEqual(await store.jobs.list({ sessionId: "branch" }), []);
   }),
-  caseAlone("after closing nothing is known of jobs", async (store) => {
+  caseAlone("after closing, no jobs can be read", async (store) => {
     await store.close();
     await refuses(() => store.jobs.list(), "store_failed");
     await refuses(() => store.jobs.cancelRequests(), "store_failed");
@@ -223,7 +223,7 @@ const shared: readonly StoreCase[] = [
     equal(await other.jobs.requestCancel({ sessionId: "a", id: "j", reason: "enough" }), true);
     deepEqual([await other.jobs.cancelRequests(), (await one.jobs.cancelRequests()).length], [[], 1]);
   }),
-  caseOfTwo("what was asked of a job before its session was claimed, and since, is named to the one that claims it", async (one, other) => {
+  caseOfTwo("requests to a job, before and after its session was claimed, reach the one that claims it", async (one, other) => {
     const logs = ["a", "b"].map((id) => one.create(id, { at: 1, durability: "sync" }));
     for (const log of logs) append(log, [started("j", 5), started("k", 5)]);
     const own = other.create("c", { at: 1, durability: "sync" });
@@ -283,7 +283,7 @@ const shared: readonly StoreCase[] = [
     deepEqual(await other.jobs.unattended(), ["b", "c"]);
     await refuses(() => other.jobs.unattended({ limit: 0 }), "invalid_argument");
   }),
-  caseOfTwo("the job of a process that is gone stays as it was, and nobody has it open", async (one, other) => {
+  caseOfTwo("the job of a process that is gone stays as it was, and no process has it open", async (one, other) => {
     const log = one.create("a", { at: 1, durability: "sync" });
     append(log, [started("j", 5)]);
     await one.jobs.requestCancel({ sessionId: "a", id: "j", reason: "early" }); // the job is not durable yet, so this finds no job

@@ -40,7 +40,7 @@ export const locksContract: readonly LocksCase[] = [
     writer.release();
     await line.granted(late);
   }),
-  caseOf("a write excludes what is inside its key and what its key is inside of, and no more", async (line) => {
+  caseOf("a write excludes keys inside its own and keys around it, and no others", async (line) => {
     const held = await line.request("held", write("file:/a/b"));
     await line.granted(held);
     const free = await line.requests(write("file:/a/bc"), read("file:/a/c"), write("mail:/a/b"));

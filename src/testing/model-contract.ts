@@ -55,7 +55,7 @@ const streamCases: readonly ModelCase[] = [
     const together = await Promise.all(twice.map(async (request) => sayingOf(replyOf(await bench.events(one, request)))));
     deepEqual(together, [...alone, ...alone]);
   }),
-  caseOfModel("a reply that nobody listens to any more harms no other", async (bench) => {
+  caseOfModel("an abandoned reply does not affect other replies", async (bench) => {
     const { model } = bench.subject;
     const one = await model();
     const leave = async (): Promise<void> => {
@@ -64,7 +64,7 @@ const streamCases: readonly ModelCase[] = [
     await bench.soon(leave(), "a reply is left");
     deepEqual((await bench.replies(one)).map(sayingOf), (await bench.replies(await model())).map(sayingOf));
   }),
-  caseOfModel("a request whose signal aborts before it begins is cancelled, and nothing is said", async (bench) => {
+  caseOfModel("a request whose signal aborts before it begins is cancelled, and sends no events", async (bench) => {
     const model = await bench.subject.model();
     const events: ModelEvent[] = [];
     const ask = async (): Promise<void> => {
@@ -92,7 +92,7 @@ const streamCases: readonly ModelCase[] = [
     ({ stalling }) => stalling !== undefined,
   ),
   caseOfModel(
-    "what goes wrong is thrown as a ToolError, in place of the end",
+    "a failure is thrown as a ToolError, in place of the end",
     async (bench) => {
       const model = await bench.subject.failing?.();
       ok(model !== undefined);

@@ -30,7 +30,7 @@ export const slotsContract: readonly SlotsCase[] = [
     },
   },
   {
-    title: "limits of different names, and of different numbers, count for themselves",
+    title: "limits with different names or numbers are counted separately",
     async run({ slots, other }) {
       const limits = [slots.limit("a", 1), other.limit("b", 1), slots.limit("a", 2)];
       for (const limit of limits) await take(limit);
@@ -78,7 +78,7 @@ export const slotsContract: readonly SlotsCase[] = [
     equal(leaving.taken, false);
     other.release();
   }),
-  caseOf("a waiter that leaves with its slot gives it on, once", 1, async (one, other) => {
+  caseOf("a waiter that leaves with its slot passes it on once", 1, async (one, other) => {
     await take(one);
     const [first, second, third] = [other.wait("a"), other.wait("a"), other.wait("a")];
     one.release();
@@ -92,7 +92,7 @@ export const slotsContract: readonly SlotsCase[] = [
     await take(one);
     one.release();
   }),
-  caseOf("a slot that nobody took cannot be released", 1, async (limit) => {
+  caseOf("a slot that was not taken cannot be released", 1, async (limit) => {
     refusesAtOnce(() => limit.release(), "invalid_argument");
     await take(limit);
     limit.release();

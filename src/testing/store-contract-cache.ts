@@ -14,7 +14,7 @@ export const cacheCases: readonly StoreCase[] = [
     await keep(cache, { key: "for ever", body: "newer", expiresAt: undefined });
     equal(await cache.get("for ever", 0), "newer");
   }),
-  caseAlone("a write makes out of date what was read of it, inside it and around it, and nothing else", async ({ cache }) => {
+  caseAlone("a write invalidates reads of its resource, inside it and around it, and nothing else", async ({ cache }) => {
     const resources = ["file:/a", "file:/a/b", "file:/a/b/c", "file:/ab", "file:/a/x", "file:", "other:/a/b"];
     for (const resource of resources) await keep(cache, { key: resource, body: "1", resources: [resource] });
     await cache.invalidate(["file:/a/b"]);

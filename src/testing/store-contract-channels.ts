@@ -18,7 +18,7 @@ export const channelCases: readonly StoreCase[] = [
         numbers.toSorted((a, b) => a - b),
       );
       equal(new Set(numbers).size, 3);
-      ok(Math.abs((numbers[0] ?? 0) - systemPorts.clock.wallTime()) < 3_600_000, "a number is about the time");
+      ok(Math.abs((numbers[0] ?? 0) - systemPorts.clock.wallTime()) < 3_600_000, "a number is close to the time");
       const read = await channels.read({ channel, after: numbers[0] ?? 0, limit: 10 });
       deepEqual(
         read,
@@ -35,7 +35,7 @@ export const channelCases: readonly StoreCase[] = [
       equal(await channels.last(channel), numbers[2]);
     }
   }),
-  caseOfOne("messages sent at the same time have numbers of their own, and all are there", async (channels) => {
+  caseOfOne("messages sent at the same time have different numbers, and all are kept", async (channels) => {
     const numbers = await Promise.all(Array.from({ length: 40 }, (_, index) => channels.send(broadcast({ body: String(index) }))));
     equal(new Set(numbers).size, 40);
     deepEqual(
@@ -50,7 +50,7 @@ export const channelCases: readonly StoreCase[] = [
       (await channels.take({ channel: "tasks", reader, from }))?.body;
     deepEqual([await take("a", "Ann"), await take("a"), await take("c", "a"), await take("c")], [undefined, "2", "1", undefined]);
   }),
-  caseOfOne("a message that is given back is the next again, and one that has ended is not", async (channels) => {
+  caseOfOne("a message that is given back is the next one again, and one that has ended is not", async (channels) => {
     for (const body of ["1", "2"]) await channels.send(queued({ body }));
     const first = await channels.take({ channel: "tasks", reader: "r" });
     await channels.giveBack({ channel: "tasks", number: first?.number ?? 0 });
@@ -71,7 +71,7 @@ export const channelCases: readonly StoreCase[] = [
       ["1", "2", "3"],
     );
   }),
-  caseOfOne("the latest messages stay, the others go in time, and of a queue none that waits", async (channels) => {
+  caseOfOne("the latest messages stay, older ones are dropped in time, except those waiting in a queue", async (channels) => {
     for (let n = 0; n < 200; n++) await channels.send(broadcast({ body: String(n), keep: 10 }));
     const left = await channels.read({ channel: "news", after: 0, limit: 1_000 });
     ok(left.length >= 10 && left.length < 100, `${left.length} of 200 are left`);
@@ -83,7 +83,7 @@ export const channelCases: readonly StoreCase[] = [
     equal(await channels.waiting("tasks"), 100);
     ok((await channels.read({ channel: "tasks", after: 0, limit: 1_000 })).length < 180);
   }),
-  caseOfOne("the old messages of each channel go, also where two of them are written in turn", async (channels) => {
+  caseOfOne("the old messages of each channel are dropped, also where two channels are written in turn", async (channels) => {
     for (let n = 0; n < 100; n++) for (const channel of ["news", "rain"]) await channels.send(broadcast({ channel, keep: 10 }));
     for (const channel of ["news", "rain"])
       ok((await channels.read({ channel, after: 0, limit: 1_000 })).length < 90, `the old messages of ${channel} stay`);

@@ -29,7 +29,7 @@ export const feedCases: readonly StoreCase[] = [
     deepEqual(placesOf((await store.feed.read({ after: entries[1]?.mark ?? "", limit: 3 })).entries, "a"), [3, 4, 5]);
     await refuses(() => store.feed.read({ after: "0", limit: 0 }), "invalid_argument");
   }),
-  caseAlone("the feed of a store without events is empty, and its mark stays good", async (store) => {
+  caseAlone("the feed of a store without events is empty, and its mark stays valid", async (store) => {
     const mark = await store.feed.latest();
     deepEqual(await store.feed.read({ after: mark }), { entries: [], isFull: false });
     const log = store.create("a", { at: 1, durability: "sync" });
@@ -46,7 +46,7 @@ export const feedCases: readonly StoreCase[] = [
     await branch.whenDurable();
     deepEqual(placesOf(await readAll(store, "0"), "b"), [3]);
   }),
-  caseAlone("what a removed session had in the feed is gone, and marks of it stay good", async (store) => {
+  caseAlone("events of a removed session are gone from the feed, and marks at them stay valid", async (store) => {
     for (const id of ["a", "b"]) {
       const log = store.create(id, { at: 1, durability: "sync" });
       log.append(messages(id, 1, 2));
@@ -63,7 +63,7 @@ export const feedCases: readonly StoreCase[] = [
     );
     deepEqual(placesOf(await readAll(store, mark), "c"), [1]);
   }),
-  caseAlone("a mark that was never given is gone, and what is no mark is a wrong argument", async (store) => {
+  caseAlone("a mark that was never given is refused as gone, and a malformed one as a wrong argument", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });
     log.append([message("a", 1)]);
     await log.whenDurable();
@@ -73,7 +73,7 @@ export const feedCases: readonly StoreCase[] = [
     for (const wrong of ["", "x", "-1", "1e3", "1;drop", "1-", `${mark}-`])
       await refuses(() => store.feed.read({ after: wrong }), "invalid_argument");
   }),
-  caseOfTwo("the feed has what another process wrote, and its marks are good there", async (one, other) => {
+  caseOfTwo("the feed has the events of another process, and its marks are valid there", async (one, other) => {
     const log = one.create("a", { at: 1, durability: "sync" });
     log.append([message("a", 1)]);
     await log.whenDurable();

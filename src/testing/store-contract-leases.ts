@@ -50,7 +50,7 @@ export const leaseCases: readonly StoreCase[] = [
     await store.leases.update({ released: ["unknown", "", "__proto__"], wanted: [] });
     deepEqual(await take(store, requestOf("two", a), one), [waits("one"), ...(await take(store, one))]);
   }),
-  caseAlone("any text is a key, and the ones that hold and wait are listed", async (store) => {
+  caseAlone("any text is a key, and holders and waiters are listed", async (store) => {
     const odd = ["", "/", "a\u0000", "\ud800", "'; drop table haft_lease; --", "__proto__", "x".repeat(1_024)];
     const fence = await fenceOf(store, requestOf("odd", { writes: odd }));
     await take(store, requestOf("next", { reads: odd.slice(2, 3) }));
@@ -62,7 +62,7 @@ export const leaseCases: readonly StoreCase[] = [
       ],
     );
   }),
-  caseAlone("a limit grants so many at a time, and one of another number counts for itself", async (store) => {
+  caseAlone("a limit grants its number at a time, and a limit with another number is counted separately", async (store) => {
     const limited = (ticket: string, most: number): LeaseRequest => requestOf(ticket, { limit: { name: "toolset:a", most } });
     const answers = await take(store, limited("one", 2), limited("two", 2), limited("three", 2), limited("alone", 1));
     deepEqual(
@@ -87,7 +87,7 @@ export const leaseCases: readonly StoreCase[] = [
     await store.leases.update({ released: wanted.map(({ ticket }) => ticket), wanted: [] });
     deepEqual(await store.leases.list(), []);
   }),
-  caseOfTwo("leases are taken in one line by several stores, and those of a store that closes are free", async (one, other) => {
+  caseOfTwo("several stores take leases in one queue, and those of a store that closes are freed", async (one, other) => {
     await fenceOf(one, requestOf("reader", { reads: ["a:"] }));
     deepEqual(await take(other, requestOf("writer", a)), [waits("reader")]);
     deepEqual(await take(one, requestOf("late", { reads: ["a:/x/y"] })), [waits("writer")]);

@@ -74,7 +74,7 @@ const alone: readonly StoreCase[] = [
     await log.whenDurable();
     deepEqual((await allOf(log)).events, [event, message("a", 2)]);
   }),
-  caseAlone("C09 what looks like an instruction to revive something comes back as plain data", async (store) => {
+  caseAlone("C09 data that looks like an instruction to revive something comes back as plain data", async (store) => {
     const output = {
       lc: 1,
       type: "constructor",
@@ -88,12 +88,12 @@ const alone: readonly StoreCase[] = [
     await log.whenDurable();
     deepEqual((await store.read("a")).events, [event]);
   }),
-  caseAlone("a session that is not there is said to be missing", async (store) => {
+  caseAlone("a session that does not exist is reported as missing", async (store) => {
     await refuses(() => store.read("nobody"), "not_found");
     await refuses(() => store.claim("nobody"), "not_found");
     equal(await store.remove("nobody"), false);
   }),
-  caseAlone("an id that is taken is refused, and the first log stays as it is", async (store) => {
+  caseAlone("an id that is in use is refused, and the first log stays as it is", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });
     log.append([message("a", 1)]);
     refusesAtOnce(() => store.create("a", { at: 2, durability: "sync" }), "duplicate");
@@ -105,7 +105,7 @@ const alone: readonly StoreCase[] = [
     }, "duplicate");
     deepEqual((await store.read("a")).events, messages("a", 1, 1));
   }),
-  caseAlone("a log that was closed goes on where it was when it is claimed", async (store) => {
+  caseAlone("a log that was closed continues where it was when it is claimed", async (store) => {
     const log = store.create("a", { at: 5, durability: "async" });
     log.append(messages("a", 1, 2));
     await log.close();
@@ -132,7 +132,7 @@ const alone: readonly StoreCase[] = [
     await second.close();
     deepEqual((await store.read("a")).events, messages("a", 1, 2));
   }),
-  caseAlone("a process that has a session open is listed, and what it may not say of itself is refused", async (store) => {
+  caseAlone("a process that has a session open is listed, and invalid facts about it are refused", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });
     await log.whenDurable();
     deepEqual(
@@ -214,7 +214,7 @@ const alone: readonly StoreCase[] = [
       deepEqual((await store.read("twig")).events, [...messages("parent", 1, 2), message("twig", 4)]);
     },
   ),
-  caseAlone("a branch of what the store does not have is not created", async (store) => {
+  caseAlone("a branch of an unknown session or position is not created", async (store) => {
     const parent = store.create("parent", { at: 1, durability: "sync" });
     parent.append(messages("parent", 1, 2));
     for (const [id, origin] of [
@@ -226,7 +226,7 @@ const alone: readonly StoreCase[] = [
       await refuses(() => store.read(id), "not_found");
     }
   }),
-  caseAlone("what a log is begun with is checked at once", async (store) => {
+  caseAlone("the options of a new log are checked at once", async (store) => {
     const parent = { sessionId: "a", length: 0.5 };
     const wrong = [
       { at: Number.NaN, durability: "sync" },
@@ -236,7 +236,7 @@ const alone: readonly StoreCase[] = [
     for (const options of wrong) refusesAtOnce(() => store.create("a", options as LogOptions), "invalid_argument");
     await refuses(() => store.read("a"), "not_found");
   }),
-  caseAlone("after closing nothing can be done, and closing again is fine", async (store) => {
+  caseAlone("after closing every operation fails, and closing again is fine", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });
     log.append([message("a", 1)]);
     await store.close();

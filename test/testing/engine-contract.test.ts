@@ -206,13 +206,13 @@ const BROKEN: readonly (readonly [string, () => Engine])[] = [
   ["it opens, and its tools can be described to a model", () => new BadTool()],
   ["it can be closed twice, and unopened", () => new ClosesOnce()],
   ["each call ends in one result, in its turn", () => new AnswersNoJson()],
-  ["an odd input ends in a result, and nothing of it stays", () => new Stumbles()],
+  ["an odd input ends in a result, and leaves nothing behind", () => new Stumbles()],
   ["a call that is cancelled stops, and the next is answered", () => new Deaf()],
-  ["a call whose time is up stops, and the next is answered", () => new Deaf()],
+  ["a call that reaches its deadline stops, and the next is answered", () => new Deaf()],
   ["calls of two sessions do not mix", () => new CountsTogether()],
-  ["what a branch does leaves its parent as it was", () => new CountsTogether()],
-  ["what is only simulated leaves the session as it was", () => new CountsTogether()],
-  ["a session that is taken up from its snapshot goes on where it was", () => new CountsBeside()],
+  ["a branch does not change its parent", () => new CountsTogether()],
+  ["a simulation does not change the session", () => new CountsTogether()],
+  ["a session that is restored from its snapshot continues where it was", () => new CountsBeside()],
   ["the calls of one message are answered as they would be one after the other", () => new CountsTooEarly()],
 ];
 

@@ -196,10 +196,10 @@ const BROKEN: readonly (readonly [string, Partial<ModelSubject>])[] = [
     },
   ],
   ["two replies at once do not mix", { model: forgetful }],
-  ["a reply that nobody listens to any more harms no other", { model: jealous }],
-  ["a request whose signal aborts before it begins is cancelled, and nothing is said", { model: deaf }],
+  ["an abandoned reply does not affect other replies", { model: jealous }],
+  ["a request whose signal aborts before it begins is cancelled, and sends no events", { model: deaf }],
   ["a reply that is aborted on the way is cancelled in time", { stalling: stuck }],
-  ["what goes wrong is thrown as a ToolError, in place of the end", { failing: plain }],
+  ["a failure is thrown as a ToolError, in place of the end", { failing: plain }],
 ];
 
 describe("a model that breaks a promise is found out", () => {

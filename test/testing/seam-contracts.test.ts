@@ -138,7 +138,7 @@ test.each<[string, () => Store, string]>([
   [
     "that lists every job of the id",
     () => storeWith((jobs) => ({ list: ({ sessionId: _sessionId, ...o } = {}) => jobs.list(o) })),
-    "their own in each session",
+    "separate in each session",
   ],
   [
     "that ends a job without its error",
@@ -173,8 +173,8 @@ test.each<[string, () => Store, string]>([
     () => storeWith((jobs) => ({ cancelRequests: async () => (await jobs.cancelRequests()).map((r) => ({ ...r, reason: "said twice" })) })),
     "is to be cancelled",
   ],
-  ["that forgets nothing", () => storeWith(() => ({ prune: async () => 0 })), "forgotten by count and age"],
-  ["that ignores the age", () => storeWith((jobs) => ({ prune: ({ keep }) => jobs.prune({ keep }) })), "forgotten by count and age"],
+  ["that forgets nothing", () => storeWith(() => ({ prune: async () => 0 })), "dropped by count and age"],
+  ["that ignores the age", () => storeWith((jobs) => ({ prune: ({ keep }) => jobs.prune({ keep }) })), "dropped by count and age"],
   ["that answers when it is closed", () => storeWith(() => ({ list: async () => [] })), "after closing"],
 ])("a store %s breaks the contract of jobs", async (_, make, title) => {
   const contract = jobStoreContract.filter(({ needsAnother }) => !needsAnother);
