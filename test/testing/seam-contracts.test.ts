@@ -48,7 +48,7 @@ function approvalsWith(change: (gate: ApprovalGate) => Partial<Approvals>): Appr
 test.each<[string, () => Locks, string]>([
   ["that exclude nobody", () => locksReading((request) => ({ ...request, writes: [] })), "a writer waits for earlier readers"],
   ["that take plain writes for commutative ones", () => locksReading((request) => ({ ...request, commutative: true })), "opposite orders"],
-  ["that know no hierarchy", () => locksReading((request) => ({ ...request, writes: request.writes.map(flat) })), "inside its key"],
+  ["that know no hierarchy", () => locksReading((request) => ({ ...request, writes: request.writes.map(flat) })), "keys inside its own"],
   ["of which each process has its own", () => new ResourceLocks(), "a writer waits for earlier readers"],
 ])("locks %s break the contract", async (what, make, title) => {
   const shared = !what.startsWith("of which");
