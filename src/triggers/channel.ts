@@ -232,7 +232,7 @@ export class Channel {
     if (this.kind === "queue" && accepts !== undefined)
       throw new ToolError(
         "invalid_argument",
-        "A queue that is kept in a store gives its subscribers all messages: accepts is not supported.",
+        "A queue that is kept in a store delivers all messages to its subscribers: accepts is not supported.",
       );
     this.#keptReaders += 1;
     return keptSubscription({
@@ -252,12 +252,12 @@ export class Channel {
   #newMessage(content: string, options: SendMessageOptions): ChannelMessage {
     checkKnownKeys(options, SEND_OPTIONS, "send()");
     const { sender, senderId = sender, metadata = {}, traceparent, whenFull = "wait" } = options;
-    if (typeof content !== "string") throw new ToolError("invalid_argument", "The content of a message on a channel is a string.");
+    if (typeof content !== "string") throw new ToolError("invalid_argument", "The content of a message on a channel must be a string.");
     for (const [name, value] of Object.entries({ sender, senderId })) checkText(value, `${name} of a message on a channel`);
     checkTraceparent(traceparent, "traceparent of a message on a channel");
     checkWhenFull(whenFull);
     const copy = copyJson(metadata).value;
-    if (!isJsonObject(copy)) throw new ToolError("invalid_argument", "The metadata of a message on a channel are an object.");
+    if (!isJsonObject(copy)) throw new ToolError("invalid_argument", "The metadata of a message on a channel must be an object.");
     const { clock, ids } = this.#ports;
     const id = ids.next("message");
     return Object.freeze({
@@ -368,7 +368,7 @@ export class Channel {
 
   #full(): ToolError {
     const waiting = plural(this.capacity, "message");
-    const full = this.kind === "queue" ? `it holds ${waiting}, all it has room for` : `a subscriber has not read ${waiting} yet`;
+    const full = this.kind === "queue" ? `it holds ${waiting}, which is its capacity` : `a subscriber has not read ${waiting} yet`;
     return new ToolError("resource_busy", `The channel ${JSON.stringify(this.name)} is full: ${full}.`, {
       retryable: true,
       outcome: "not_started",
@@ -378,7 +378,7 @@ export class Channel {
 }
 
 function checkText(value: unknown, what: string): void {
-  if (typeof value !== "string" || value === "") throw new ToolError("invalid_argument", `The ${what} is a string that is not empty.`);
+  if (typeof value !== "string" || value === "") throw new ToolError("invalid_argument", `The ${what} must be a non-empty string.`);
 }
 
 /** @throws ToolError `invalid_argument` */

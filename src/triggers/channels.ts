@@ -132,7 +132,7 @@ export class Channels {
         "conflict",
         `The channel ${shown(name)} has ${plural(channel.subscribers, "subscriber")}: it cannot be removed.`,
         {
-          hint: "End the subscriptions, and the triggers that read it, first.",
+          hint: "First end the subscriptions and the triggers that read it.",
         },
       );
     const isGiven = [...this.#private.values()].some((own) => own.get(name) === channel);
@@ -169,6 +169,6 @@ function checkOptions({ kind = "queue", capacity = 1, whenFull = "wait", descrip
     throw new ToolError("invalid_argument", `The kind of a channel is ${quoted(kind)}; it takes "queue" or "broadcast".`);
   if (!Number.isSafeInteger(capacity) || capacity < 1)
     throw new ToolError("invalid_argument", `capacity of a channel is ${quoted(capacity)}; it takes an integer of at least 1.`);
-  if (typeof description !== "string") throw new ToolError("invalid_argument", "The description of a channel is a string.");
+  if (typeof description !== "string") throw new ToolError("invalid_argument", "The description of a channel must be a string.");
   checkWhenFull(whenFull);
 }

@@ -91,7 +91,7 @@ function checkKind(kind: Trigger): void {
   const properties = settingsSchema["properties"];
   const taken = RESERVED.find((key) => isJsonObject(properties) && Object.hasOwn(properties, key));
   if (taken !== undefined)
-    throw new ToolError("invalid_argument", `${owner} has a setting ${JSON.stringify(taken)}, which every trigger has already.`, {
+    throw new ToolError("invalid_argument", `${owner} has a setting ${JSON.stringify(taken)}, which every trigger already has.`, {
       hint: "Give it another name.",
     });
 }

@@ -20,7 +20,7 @@ export function checkTemplate(template: string): void {
     if (name === undefined || Object.hasOwn(PLACEHOLDERS, name) || (name.startsWith(METADATA) && name.length > METADATA.length)) continue;
     const known = [...Object.keys(PLACEHOLDERS), "metadata.<key>"].map((one) => `{${one}}`).join(", ");
     throw new SettingsError("prompt", `The prompt has the placeholder {${name}}, which does not exist.`, {
-      hint: `There are ${known}. Write {{${name}}} for the word in braces itself.`,
+      hint: `Known placeholders: ${known}. Write {{${name}}} for the word in braces itself.`,
     });
   }
 }

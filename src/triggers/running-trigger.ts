@@ -104,7 +104,7 @@ export class RunningTrigger {
 
   #fire(message: string, options: FireOptions, signal: AbortSignal): Promise<boolean> {
     checkKnownKeys(options, { tick: true, sender: true, traceparent: true }, "fire()");
-    if (typeof message !== "string") throw new ToolError("invalid_argument", "The message of a trigger is a string.");
+    if (typeof message !== "string") throw new ToolError("invalid_argument", "The message of a trigger must be a string.");
     checkTraceparent(options.traceparent, "traceparent of fire()");
     const firing = this.#firing.then(() => this.#deliver(message, options, signal));
     this.#firing = firing;

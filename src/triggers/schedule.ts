@@ -41,8 +41,8 @@ export function scheduleOf(rule: ScheduleRule): Schedule {
   const [only, ...more] = given;
   if (only === undefined || more.length > 0) {
     const has = only === undefined ? "none of them" : given.join(" and ");
-    throw new SettingsError(more[0], `A schedule has exactly one of ${RULES.join(", ")}; this one has ${has}.`, {
-      hint: "Give one of them, and leave the others out.",
+    throw new SettingsError(more[0], `A schedule must have exactly one of ${RULES.join(", ")}; this one has ${has}.`, {
+      hint: "Set one of them, and omit the others.",
     });
   }
   const zone = checkedZone(rule.zone);
@@ -51,7 +51,7 @@ export function scheduleOf(rule: ScheduleRule): Schedule {
   if (dailyAt !== undefined) return timeOfDaySchedule("dailyAt", dailyCron(dailyAt), zone);
   if (hourlyAt !== undefined) return cronSchedule("hourlyAt", hourlyCron(hourlyAt), zone);
   if (cron.length > MAX_CRON_LENGTH || !CRON.test(cron.trim()))
-    throw new SettingsError("cron", `${JSON.stringify(cron.slice(0, 100))} is no cron expression.`, { hint: CRON_HINT });
+    throw new SettingsError("cron", `${JSON.stringify(cron.slice(0, 100))} is not a cron expression.`, { hint: CRON_HINT });
   const whole = cronSchedule("cron", cron.trim(), zone);
   const times = timesOfDay(cron.trim());
   return times.length === 0 ? whole : unionOf(times.map((one) => timeOfDaySchedule("cron", one, zone)));
@@ -95,7 +95,7 @@ export function checkedZone(zone: string | undefined): string {
   try {
     return new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions().timeZone;
   } catch {
-    throw new SettingsError("zone", `${JSON.stringify(zone.slice(0, 100))} is no time zone.`, {
+    throw new SettingsError("zone", `${JSON.stringify(zone.slice(0, 100))} is not a time zone.`, {
       hint: "For example Europe/Berlin, America/New_York, UTC.",
     });
   }
@@ -104,7 +104,7 @@ export function checkedZone(zone: string | undefined): string {
 function dailyCron(time: string): string {
   const [, hour, minute] = TIME.exec(time) ?? [];
   if (hour === undefined || minute === undefined)
-    throw new SettingsError("dailyAt", `${JSON.stringify(time.slice(0, 100))} is no time of day.`, {
+    throw new SettingsError("dailyAt", `${JSON.stringify(time.slice(0, 100))} is not a time of day.`, {
       hint: "It is HH:MM, from 00:00 to 23:59.",
     });
   return `${Number(minute)} ${Number(hour)} * * *`;
@@ -112,7 +112,7 @@ function dailyCron(time: string): string {
 
 function hourlyCron(minute: number): string {
   if (!Number.isSafeInteger(minute) || minute < 0 || minute > 59)
-    throw new SettingsError("hourlyAt", `${String(minute)} is no minute of an hour.`, { hint: "It is an integer from 0 to 59." });
+    throw new SettingsError("hourlyAt", `${String(minute)} is not a minute of an hour.`, { hint: "It is an integer from 0 to 59." });
   return `${minute} * * * *`;
 }
 
@@ -131,7 +131,7 @@ function cronSchedule(key: keyof ScheduleRule, expression: string, zone: string)
         ?.getTime(),
   };
   if (schedule.next(Date.UTC(2000, 0, 1)) === undefined)
-    throw new SettingsError(key, `${JSON.stringify(expression)} never comes.`, { hint: "Choose a day that its month has." });
+    throw new SettingsError(key, `${JSON.stringify(expression)} never occurs.`, { hint: "Choose a day that exists in its month." });
   return schedule;
 }
 
@@ -157,7 +157,7 @@ function readCron(key: keyof ScheduleRule, expression: string, zone: string): Cr
     const why = describeThrown(thrown)
       .replace(/^CronPattern: /u, "")
       .replace(/(?<=value for (?:day|month): )-?\d+$/u, (value) => String(Number(value) + 1)); // the package counts them from 0
-    throw new SettingsError(key, `${JSON.stringify(expression)} is no cron expression: ${/[.!]$/u.test(why) ? why : `${why}.`}`, {
+    throw new SettingsError(key, `${JSON.stringify(expression)} is not a cron expression: ${/[.!]$/u.test(why) ? why : `${why}.`}`, {
       hint: CRON_HINT,
     });
   }

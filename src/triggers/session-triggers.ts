@@ -111,7 +111,7 @@ export class SessionTriggers {
   check(definition: TriggerDefinition): NewTrigger {
     const { session, channels } = this.#options;
     if (typeof definition !== "object" || definition === null)
-      throw new ToolError("invalid_argument", "A trigger is an object with a type and its settings.");
+      throw new ToolError("invalid_argument", "A trigger must be an object with a type and its settings.");
     const { type, name, ...rest } = definition;
     if (name !== undefined) checkedVisibleName(name, "The name of a trigger");
     const known = this.#kindOf(type);
@@ -198,8 +198,8 @@ export class SessionTriggers {
   async #add({ id, ...added }: NewTrigger): Promise<TriggerStatus> {
     const { session, maxTriggers } = this.#options;
     if (this.#find(id) === undefined && session.triggers.length >= maxTriggers)
-      throw new ToolError("limit_exceeded", `The session has ${maxTriggers} triggers already.`, {
-        hint: "Remove one that is not needed any more.",
+      throw new ToolError("limit_exceeded", `The session already has ${maxTriggers} triggers.`, {
+        hint: "Remove one that is no longer needed.",
       });
     const lastTick = await this.#latestTick(added);
     await session.addTrigger({ id, ...added, ...omitUndefined({ lastTick }) });
@@ -260,7 +260,7 @@ export class SessionTriggers {
     const known = kinds.get(stored.kind);
     if (known === undefined) {
       session.ports.log.warn(
-        `The trigger ${JSON.stringify(stored.id)} does not run: no trigger has the type ${JSON.stringify(stored.kind)} here.`,
+        `The trigger ${JSON.stringify(stored.id)} does not run: there is no trigger type ${JSON.stringify(stored.kind)} here.`,
       );
       return;
     }
@@ -296,13 +296,9 @@ export class SessionTriggers {
     const known = typeof type === "string" ? kinds.get(type) : undefined;
     if (known !== undefined) return known;
     const names = [...kinds.keys()];
-    throw new ToolError(
-      "invalid_argument",
-      `There is no trigger of the type ${quoted(typeof type === "string" ? type.slice(0, 100) : type)}.`,
-      {
-        hint: didYouMean(typeof type === "string" ? type : "", names) ?? `There are ${names.join(", ")}.`,
-      },
-    );
+    throw new ToolError("invalid_argument", `There is no trigger type ${quoted(typeof type === "string" ? type.slice(0, 100) : type)}.`, {
+      hint: didYouMean(typeof type === "string" ? type : "", names) ?? `Known types: ${names.join(", ")}.`,
+    });
   }
 
   #statusOf(stored: StoredTrigger): TriggerStatus {
@@ -323,11 +319,11 @@ function hasSameSource({ prompt: _before, ...before }: JsonObject, { prompt: _no
 }
 
 /** The error of a trigger that was declared, but not by this program. */
-export const NOT_DECLARED = "It is not in the configuration of this program any more.";
+export const NOT_DECLARED = "It is no longer in the configuration of this program.";
 
 function notDeclared({ id }: StoredTrigger, sessionId: string): string {
   const [trigger, session] = [JSON.stringify(id), JSON.stringify(sessionId)];
-  return `The trigger ${trigger} of the session ${session} was stopped: it is not in the configuration any more. Remove it from the session, or declare it again.`;
+  return `The trigger ${trigger} of the session ${session} was stopped: it is no longer in the configuration. Remove it from the session, or declare it again.`;
 }
 
 function noSession(): ToolError {

@@ -30,8 +30,8 @@ export function createTriggers(options: TriggersOptions = {}): Triggers {
   checkKnownKeys(options, OPTIONS, "createTriggers()");
   const { channels = createChannels(), kinds = [], maxTriggers = 100 } = options;
   if (!(channels instanceof Channels))
-    throw new ToolError("invalid_argument", "The channels of createTriggers() are made by createChannels().");
-  if (!Array.isArray(kinds)) throw new ToolError("invalid_argument", "The kinds of createTriggers() are an array of triggers.");
+    throw new ToolError("invalid_argument", "The channels of createTriggers() must come from createChannels().");
+  if (!Array.isArray(kinds)) throw new ToolError("invalid_argument", "The kinds of createTriggers() must be an array of triggers.");
   if (!Number.isSafeInteger(maxTriggers) || maxTriggers < 1)
     throw new ToolError(
       "invalid_argument",
@@ -66,9 +66,9 @@ export class Triggers {
   declare(definition: NamedTrigger): void {
     const { name } = definition;
     if (name === undefined)
-      throw new ToolError("invalid_argument", "A trigger that is declared has a name, by which it is known after a restart.");
+      throw new ToolError("invalid_argument", "A declared trigger needs a name, which identifies it after a restart.");
     checkedVisibleName(name, "The name of a trigger");
-    if (this.#declared.has(name)) throw new ToolError("duplicate", `The trigger ${JSON.stringify(name)} was declared before.`);
+    if (this.#declared.has(name)) throw new ToolError("duplicate", `The trigger ${JSON.stringify(name)} is already declared.`);
     this.#declared.set(name, definition);
   }
 

@@ -99,7 +99,7 @@ describe("haft schedules", { timeout: PATIENCE_MS }, () => {
     const due = expect.any(Number) as number;
     const shown = (await list([])).map(({ id, declared, nextAt, error }) => ({ id, declared, nextAt, error }));
     expect(shown).toEqual([
-      { id: "old", declared: true, error: "It is not in the configuration of this program any more." },
+      { id: "old", declared: true, error: "It is no longer in the configuration of this program." },
       { id: "kept", declared: true, nextAt: due },
       { id: "mine", nextAt: due },
     ]);

@@ -98,17 +98,20 @@ describe("F1.59 F1.60 F1.61 problems have their file, line and column", () => {
       /^haft\.toml:8:1: triggers\[0\]\.interwal: unknown key\. Did you mean "interval"\?/u,
     ],
     ['type = "timer"\nprompt = "x"', /^haft\.toml:3:3: triggers\[0\]: .*interval/u],
-    ['type = "schedule"\nprompt = "x"', /^haft\.toml:3:3: triggers\[0\]: A schedule has exactly one of .* none of them/u],
+    ['type = "schedule"\nprompt = "x"', /^haft\.toml:3:3: triggers\[0\]: A schedule must have exactly one of .* none of them/u],
     [
       'type = "schedule"\nprompt = "x"\nhourlyAt = 5\ndailyAt = "09:00"',
       /^haft\.toml:7:1: triggers\[0\]\.hourlyAt: .* dailyAt and hourlyAt/u,
     ],
     [
       'type = "schedule"\nprompt = "x"\ndailyAt = "25:00"',
-      /^haft\.toml:7:1: triggers\[0\]\.dailyAt: "25:00" is no time of day\. It is HH:MM/u,
+      /^haft\.toml:7:1: triggers\[0\]\.dailyAt: "25:00" is not a time of day\. It is HH:MM/u,
     ],
-    ['type = "schedule"\nprompt = "x"\ndailyAt = "09:00"\nzone = "Mars"', /^haft\.toml:8:1: triggers\[0\]\.zone: "Mars" is no time zone/u],
-    ['type = "schedule"\nprompt = "x"\ncron = "a b c d e"', /^haft\.toml:7:1: triggers\[0\]\.cron: "a b c d e" is no cron expression/u],
+    [
+      'type = "schedule"\nprompt = "x"\ndailyAt = "09:00"\nzone = "Mars"',
+      /^haft\.toml:8:1: triggers\[0\]\.zone: "Mars" is not a time zone/u,
+    ],
+    ['type = "schedule"\nprompt = "x"\ncron = "a b c d e"', /^haft\.toml:7:1: triggers\[0\]\.cron: "a b c d e" is not a cron expression/u],
     ['type = "channel"\nchannel = "nwes"', /^haft\.toml:6:1: triggers\[0\]\.channel: There is no channel "nwes"\. Channels: news\./u],
     [
       'type = "channel"\nchannel = "news"\nprompt = "{text}"',

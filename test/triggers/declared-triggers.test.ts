@@ -49,7 +49,7 @@ const timer = (name: string, more: Partial<NamedTrigger> = {}): NamedTrigger => 
 const changes = ({ session }: Program) =>
   session.log.flatMap((event) => (event.type === "trigger-add" || event.type === "trigger-remove" ? [`${event.type} ${event.id}`] : []));
 const STOPPED = (name: string) =>
-  `The trigger "${name}" of the session "s" was stopped: it is not in the configuration any more. Remove it from the session, or declare it again.`;
+  `The trigger "${name}" of the session "s" was stopped: it is no longer in the configuration. Remove it from the session, or declare it again.`;
 
 test("one that the next program does not declare is stopped, which its log says, and can be removed", async () => {
   const first = await start([timer("old"), timer("kept")]);
@@ -58,7 +58,7 @@ test("one that the next program does not declare is stopped, which its log says,
   const second = await start([timer("kept")], first);
   await second.ports.clock.advance(2 * MINUTE_MS);
   expect(second.sent()).toEqual({ old: 2, kept: 4 });
-  expect(second.own.get("old")).toMatchObject({ running: false, error: "It is not in the configuration of this program any more." });
+  expect(second.own.get("old")).toMatchObject({ running: false, error: "It is no longer in the configuration of this program." });
   expect(second.own.nextAt("old")).toBeUndefined();
   expect(second.warnings()).toEqual([STOPPED("old")]);
   expect(await second.own.remove("old")).toBe(true);

@@ -390,7 +390,7 @@ describe("F1.62 the triggers of a session", () => {
   test("of an unknown type are refused with the types there are", async () => {
     const { own } = await begin();
     await expect(own.add({ ...tick, type: "timr" })).rejects.toMatchObject({ code: "invalid_argument", hint: 'Did you mean "timer"?' });
-    await expect(own.add({ ...tick, type: "__proto__" })).rejects.toMatchObject({ hint: "There are timer, schedule, channel." });
+    await expect(own.add({ ...tick, type: "__proto__" })).rejects.toMatchObject({ hint: "Known types: timer, schedule, channel." });
     await expect(own.add(null as unknown as TriggerDefinition)).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
@@ -552,7 +552,7 @@ describe("F1.58 F1.62 triggers of a program's own", () => {
     await first.own.add({ type: "own", name: "o" });
     const second = await restart(first);
     expect(second.own.get("o")).toMatchObject({ type: "own", running: false });
-    expect(second.ports.log.lines.at(-1)?.message).toContain('no trigger has the type "own"');
+    expect(second.ports.log.lines.at(-1)?.message).toContain('there is no trigger type "own"');
   });
 
   test.each([
