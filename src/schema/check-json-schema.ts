@@ -18,7 +18,7 @@ export function checkJsonSchema(source: unknown): void {
 export function checkOfNoLibrary(source: unknown): void {
   if (isOfLibrary(source))
     throw new ToolError("invalid_schema", `This is a schema of ${JSON.stringify(source["~standard"].vendor)}, not a JSON Schema.`, {
-      hint: "defineTool() takes it as it is. z.toJSONSchema(schema) is the JSON Schema of one of zod.",
+      hint: "Pass it to defineTool() as it is. z.toJSONSchema(schema) converts a zod schema to JSON Schema.",
     });
   checkHasNoFunctions(source);
   checkIsOneSchema(source);
@@ -41,17 +41,18 @@ function checkIsOneSchema(source: unknown): void {
   const field = fields.find(([, value]) => isOfLibrary(value) || functionOf(value) !== undefined);
   if (field === undefined) return;
   throw new ToolError("invalid_schema", `${JSON.stringify(field[0])} is a schema of a library, which cannot be part of a JSON Schema.`, {
-    hint: "Make one schema of the fields: z.object({ … }) in zod.",
+    hint: "Combine the fields into one schema: z.object({ … }) in zod.",
   });
 }
 
 /** Throws for classes and for schemas of libraries without Standard Schema, such as io-ts, superstruct and runtypes. */
 function checkHasNoFunctions(source: unknown): void {
   const hint = typeof source === "function" && "ast" in source ? wayOf("effect") : wayOf("");
-  if (typeof source === "function") throw new ToolError("invalid_schema", "A schema is an object or a boolean, not a function.", { hint });
+  if (typeof source === "function")
+    throw new ToolError("invalid_schema", "A schema must be an object or a boolean, not a function.", { hint });
   const name = functionOf(source);
   if (name === undefined) return;
-  throw new ToolError("invalid_schema", `${JSON.stringify(name)} is a function, which no JSON Schema has.`, { hint });
+  throw new ToolError("invalid_schema", `${JSON.stringify(name)} is a function, which a JSON Schema cannot contain.`, { hint });
 }
 
 /** Keys that are not checked here: the compiler reports invalid keyword values. */
@@ -82,7 +83,7 @@ function checkHasKeywords(source: unknown): void {
   const isProperty = ([key, value]: readonly [string, unknown]): boolean =>
     isJsonObject(value) ? !OBJECT_KEYWORDS.has(key) && TYPE_WORDS.has(value["type"]) : !KNOWN_KEYWORDS.has(key) && TYPE_WORDS.has(value);
   if (entries.length === 0 || !entries.every(isProperty)) return;
-  throw new ToolError("invalid_schema", `${JSON.stringify(entries[0]?.[0])} is a property, and no keyword of JSON Schema.`, {
-    hint: 'Write the properties into an object: { type: "object", properties: { … } }.',
+  throw new ToolError("invalid_schema", `${JSON.stringify(entries[0]?.[0])} looks like a property name; it is not a JSON Schema keyword.`, {
+    hint: 'Put the properties into an object: { type: "object", properties: { … } }.',
   });
 }

@@ -63,7 +63,7 @@ export function copySchema(raw: unknown): boolean | JsonObject {
     throw new ToolError("invalid_schema", `The schema is not JSON: ${ToolError.fromUnknown(error).message}`, { cause: error });
   }
   if (typeof copy === "boolean" || isJsonObject(copy)) return copy;
-  throw new ToolError("invalid_schema", `A schema is an object or a boolean, not ${showValue(copy)}.`);
+  throw new ToolError("invalid_schema", `A schema must be an object or a boolean, not ${showValue(copy)}.`);
 }
 
 function importType(type: JsonValue, steps: readonly (string | number)[], notes: string[]): JsonValue | undefined {

@@ -51,7 +51,7 @@ function declaredDialect(raw: RawSchema, location: Location): string | undefined
   const found = typeof uri === "string" ? dialectOf(uri) : undefined;
   if (found !== undefined) return found.name;
   const known = DIALECTS.map((dialect) => dialect.uri).join(", ");
-  return refuse(location, "$schema", `the dialect ${showValue(uri)} is not supported`, `These dialects work: ${known}.`);
+  return refuse(location, "$schema", `the dialect ${showValue(uri)} is not supported`, `Supported dialects: ${known}.`);
 }
 
 class DocumentCompiler implements SubschemaCompiler {
@@ -117,7 +117,7 @@ class DocumentCompiler implements SubschemaCompiler {
     const id = stringOf(node, "$id") ?? "";
     const { base, fragment } = splitUri(id);
     if (fragment !== "" && !idNamesAnchors) {
-      return refuse(node, "$id", `$id must have no fragment, as ${showValue(id)} has`, "Name a part of a schema with $anchor.");
+      return refuse(node, "$id", `$id must not have a fragment, but ${showValue(id)} has one`, "Name a part of a schema with $anchor.");
     }
     const uri = base === "" ? outer.uri : absoluteUri(base, outer.uri);
     if (uri === undefined) return refuse(node, "$id", `${showValue(id)} is not a URI reference`);
@@ -158,7 +158,11 @@ class DocumentCompiler implements SubschemaCompiler {
   spend(node: SchemaNode, keyword: string, values: number): void {
     this.values += values;
     if (this.values <= MAX_SCHEMA_VALUES) return;
-    refuse(node, keyword, `the schema has too many names, values and patterns: more than ${MAX_SCHEMA_VALUES}, a pattern counting as many`);
+    refuse(
+      node,
+      keyword,
+      `the schema has too many names, values and patterns: more than ${MAX_SCHEMA_VALUES}, where a pattern counts as several`,
+    );
   }
 
   /** Finds the target of every reference. A target that is not compiled yet, in an unknown keyword, is compiled now and may add more references. */
@@ -185,11 +189,11 @@ class DocumentCompiler implements SubschemaCompiler {
         from,
         keyword,
         `${showValue(uri)} is not part of this schema, and schemas are never fetched`,
-        "Put the schema it means under $defs and refer to it as #/$defs/name.",
+        "Put that schema under $defs and refer to it as #/$defs/name.",
       );
     }
     const target = this.findWithin(resource, fragment);
-    return target ?? refuse(from, keyword, `${showValue(uri)} leads to nothing`);
+    return target ?? refuse(from, keyword, `${showValue(uri)} does not point to anything`);
   }
 
   private findWithin(resource: SchemaResource, fragment: string): SchemaNode | undefined {

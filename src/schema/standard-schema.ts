@@ -72,8 +72,8 @@ function convert(standard: StandardSchemaV1.Props, direction: "input" | "output"
       {
         hint:
           direction === "input"
-            ? "Use types that JSON has, and transform them: a date is a string on the way in."
-            : "Say what comes out as a type that JSON has: after a transform, pipe it into one, such as .transform(String).pipe(z.string()) in zod.",
+            ? "Use types that JSON supports, and transform them: a date arrives as a string."
+            : "Declare the output as a type that JSON supports: after a transform, pipe it into one, such as .transform(String).pipe(z.string()) in zod.",
         cause: error,
       },
     );

@@ -245,7 +245,7 @@ test("patterns that only the older syntax allows are read as it reads them", () 
 test.each([
   ["(", 'the pattern "(" is not a regular expression.'],
   ["^(a)\\1", 'the pattern "^(a)\\\\1" cannot be matched in linear time: back-references are not supported.'],
-  ["(a+b){9000}", 'the pattern "(a+b){9000}" cannot be matched in linear time: its repeats are too large when written out.'],
+  ["(a+b){9000}", 'the pattern "(a+b){9000}" cannot be matched in linear time: its repeats are too large when expanded.'],
   ["a".repeat(5000), "a pattern has 5000 characters; 4096 is the limit."],
   [
     "(".repeat(100) + ")".repeat(100),

@@ -202,7 +202,7 @@ class DamagedReader extends TokenReader {
       const itemAt = this.at;
       if (commas === 0 && before !== "none") {
         if (this.exact && KEY_CHAR.test(this.char) && !quoted && !/[-\dtfnTFNuU]/u.test(this.char))
-          throw this.unreadable("a word beside a value");
+          throw this.unreadable("a word next to a value");
         this.note(quoted || before === "string" || this.#mayHoldMore(itemEnd) ? "comma-guess" : "comma");
       }
       const item = this.#value("array");
@@ -278,7 +278,7 @@ class DamagedReader extends TokenReader {
         return true;
       }
       if (!this.#brackets.takeExtra(char)) {
-        if (!this.open.includes(char)) throw this.unreadable(`${char} closes nothing`);
+        if (!this.open.includes(char)) throw this.unreadable(`${char} does not close anything`);
         this.note("bracket-guess");
         return true;
       }

@@ -37,7 +37,7 @@ const PATH = /^(?:[A-Za-z]:\\|\\\\[\w.])/u;
  */
 export function decodeString(raw: string, quote: string): DecodedString {
   const mends: MendKind[] = CONTROL.test(raw) ? ["control"] : [];
-  if (mends.length > 0 && NO_TEXT.test(raw)) throw new Unreadable("a control character stands in a string", 0);
+  if (mends.length > 0 && NO_TEXT.test(raw)) throw new Unreadable("a string contains a control character", 0);
   if (!raw.includes("\\")) return { text: raw, mends };
   const seen = lookThrough(raw, quote);
   if (seen.unknown) mends.push(seen.known ? "escape-guess" : "escape");

@@ -38,7 +38,7 @@ export const MENDS = {
   "empty-item": { certainty: "guess", note: "empty place in an array left out" },
   "no-value": { certainty: "guess", note: "missing value read as null" },
   "bare-string": { certainty: "guess", note: "string without quotes" },
-  "word-guess": { certainty: "guess", note: "word that JSON lacks read as null" },
+  "word-guess": { certainty: "guess", note: "word that is not JSON read as null" },
   "number-guess": { certainty: "guess", note: "unfinished number" },
   "quote-missing": { certainty: "guess", note: "missing quote added" },
   "quote-twice": { certainty: "guess", note: "second of two quotes left out" },

@@ -14,6 +14,6 @@ export class ReadBudget {
 
   /** @throws Unreadable if the budget is used up */
   spend(count: number): void {
-    if ((this.#left -= count + 1) < 0) throw new Unreadable("its quotes and brackets are too many to be told apart", 0, true);
+    if ((this.#left -= count + 1) < 0) throw new Unreadable("it has too many quotes and brackets to be matched", 0, true);
   }
 }

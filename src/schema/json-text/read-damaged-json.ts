@@ -88,7 +88,7 @@ function isWhole({ mends }: DamagedJson, other: DamagedJson | undefined): boolea
 function withRest(text: DamagedText, { value, end, mends }: DamagedJson): MeantJson {
   const rest = restBehind(text, end);
   if (rest === "value") throw new Unreadable("another value follows the first", end);
-  if (rest === "attached") throw new Unreadable("text stands directly behind the value", end);
+  if (rest === "attached") throw new Unreadable("text directly follows the value", end);
   if (rest === "structure") mends.add("around-guess", end);
   else if (rest === "prose") mends.add(mends.has("extra-bracket") ? "around-guess" : "around", end);
   return { value, mends };

@@ -72,7 +72,7 @@ export class TokenReader {
 
   /** Reads a key before a quote: `key": 1` lacks its opening quote; in `word "key": 1`, the word is not part of the key. */
   #keyBeforeQuote(key: string): string {
-    if (this.exact) throw this.unreadable("a word beside a string");
+    if (this.exact) throw this.unreadable("a word next to a string");
     const behind = this.spaces.skip(this.at + 1);
     if (this.source[behind] === ":") {
       this.note("quote-missing");
@@ -102,7 +102,7 @@ export class TokenReader {
     }
     const word = VALUE_START.test(this.source.slice(this.at, this.at + 8));
     const opens = char === "{" || char === "[" || isQuote(char);
-    if (!word && !opens) throw this.unreadable(`expected ":" behind a key, found ${show(char)}`);
+    if (!word && !opens) throw this.unreadable(`expected ":" after a key, found ${show(char)}`);
     this.mends.add(commaMissing ? "colon-guess" : "colon", keyAt);
     return true;
   }
@@ -154,7 +154,7 @@ export class TokenReader {
     const token = this.source.slice(start, first);
     const known = token === "-" || token === "+" ? undefined : this.#readWord(token, start);
     if (known !== undefined && this.#endsValue(first, role)) return this.#known(known, first);
-    if (this.exact && isQuote(this.source[this.spaces.skip(first)] ?? "")) throw this.unreadable("a word beside a string");
+    if (this.exact && isQuote(this.source[this.spaces.skip(first)] ?? "")) throw this.unreadable("a word next to a string");
     const end = this.spaces.textEnd(start, role === "array");
     const word = this.source.slice(start, end).trimEnd();
     if (known !== undefined && /^\p{L}/u.test(token)) return this.#known(known, first); // a stray word follows
@@ -200,7 +200,7 @@ export class TokenReader {
 
   /** Reads a word before a quote: `word"` lacks its opening quote; `word "key":` a comma; in `word "text",` the word is stray. */
   #wordBeforeQuote(word: string, quote: number, role: StringRole): JsonValue {
-    if (this.exact) throw this.unreadable("a word beside a string");
+    if (this.exact) throw this.unreadable("a word next to a string");
     const behind = this.source[this.spaces.skip(quote + 1)] ?? "";
     const close = this.source.indexOf(this.source[quote] ?? "", quote + 1);
     const after = close < 0 || close - quote > 256 ? "" : (this.source[this.spaces.skip(close + 1)] ?? "");

@@ -87,7 +87,7 @@ function compileItems(node: SchemaNode, compiler: SubschemaCompiler): Rule {
       node,
       "items",
       "items must be one schema, not an array of them",
-      "Since 2020-12 an array is called prefixItems; or say that the $schema is draft-07.",
+      "Since 2020-12 the array form is called prefixItems; or set $schema to draft-07.",
     );
   }
   return itemsRule(prefixOf(node, "prefixItems", compiler), childOf(node, "items", compiler));

@@ -62,7 +62,7 @@ export function numberOf(node: SchemaNode, keyword: string): number | undefined 
 export function countOf(node: SchemaNode, keyword: string): number | undefined {
   const value = own(node.raw, keyword);
   if (value === undefined || (typeof value === "number" && Number.isInteger(value) && value >= 0)) return value;
-  return refuse(node, keyword, `${keyword} must be an integer from 0 up, not ${showValue(value)}`);
+  return refuse(node, keyword, `${keyword} must be an integer of at least 0, not ${showValue(value)}`);
 }
 
 export function stringOf(node: SchemaNode, keyword: string): string | undefined {
@@ -82,7 +82,7 @@ export function checkNames(node: SchemaNode, keyword: string, value: unknown, co
   if (!Array.isArray(value)) return refuse(node, keyword, `${keyword} must be an array of names, not ${showValue(value)}`);
   compiler.spend(node, keyword, value.length);
   for (const name of value) {
-    if (typeof name !== "string") return refuse(node, keyword, `${keyword} must hold names only, not ${showValue(name)}`);
+    if (typeof name !== "string") return refuse(node, keyword, `${keyword} must contain only names, not ${showValue(name)}`);
   }
   return value.length < 2 ? value : [...new Set<string>(value)];
 }

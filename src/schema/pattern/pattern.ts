@@ -89,7 +89,7 @@ function compile(source: string): LinearPattern {
   if (cost !== undefined) return { test: nativeTest(source, native.unicode, tree), ...nativeSteps(cost), compileCost };
   const wanted = searchForm(tree);
   const size = patternSize(wanted);
-  if (size > MAX_STATES) throw new UnreadablePattern("its repeats are too large when written out");
+  if (size > MAX_STATES) throw new UnreadablePattern("its repeats are too large when expanded");
   return {
     test: automatonMatcher(wanted, native.unicode),
     stepsPerTest: 1,

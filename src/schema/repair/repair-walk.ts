@@ -109,7 +109,7 @@ export class RepairWalk {
     if (!("value" in fixed)) return this.#refuse(fixed.hint === undefined ? fixed.message : `${fixed.message} ${fixed.hint}`);
     if (!this.#isWanted(fixed.value, wanted)) return undefined;
     if (fixed.unsure !== undefined && !this.#options.allowGuesses)
-      return this.#refuse(`${fixed.unsure.message} Send the whole arguments again as valid JSON.`);
+      return this.#refuse(`${fixed.unsure.message} Send the complete arguments again as valid JSON.`);
     this.#note("fixed-json", `broken JSON text → ${kindOf(fixed.value)}: ${fixed.note}`);
     return fixed.value;
   }
