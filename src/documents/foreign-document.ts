@@ -10,7 +10,7 @@ interface Kind {
 
 const OPENAPI = {
   what: "an OpenAPI document",
-  instead: 'A toolset of type = "openapi" reads it, as its document.',
+  instead: 'Use it as the document of a toolset of type = "openapi".',
 };
 
 const KINDS: readonly Kind[] = [
@@ -25,7 +25,7 @@ const KINDS: readonly Kind[] = [
     keys: { arazzo: "a string", workflows: "an array" },
     what: "an Arazzo document of workflows",
     instead:
-      'Name each OpenAPI document of its sourceDescriptions in a toolset of type = "openapi"; steps in a row are written as type = "chains".',
+      'Name each OpenAPI document of its sourceDescriptions in a toolset of type = "openapi"; write sequences of calls as type = "chains".',
   },
   {
     keys: { asyncapi: "a string" },
@@ -45,7 +45,7 @@ const KINDS: readonly Kind[] = [
   {
     keys: { name: "a string", skills: "an array", capabilities: "an object" },
     what: "an agent card of A2A",
-    instead: 'Haft calls no agents over A2A. An agent that is an MCP server as well is a toolset of type = "mcp".',
+    instead: 'Haft does not call agents over A2A. Use an agent that is also an MCP server as a toolset of type = "mcp".',
   },
   {
     keys: { lc: "a number", id: "an array" },
@@ -64,7 +64,7 @@ const KINDS: readonly Kind[] = [
   },
   {
     keys: { startCommand: "an object", "startCommand.type": "a string" }, // a tool named `startCommand` has other keys
-    what: "a smithery.yaml, whose command is made by code",
+    what: "a smithery.yaml, whose command is built by code",
     instead: 'Write the command of the server: type = "mcp", command = "…", args = […].',
   },
 ];

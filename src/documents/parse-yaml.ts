@@ -49,7 +49,7 @@ function* tokensOf(
   let count = 0;
   let offset = 0;
   for (const token of new Lexer().lex(text)) {
-    if (++count > maxTokens) throw syntaxError(file, START, `more than ${maxTokens} YAML tokens are too many.`);
+    if (++count > maxTokens) throw syntaxError(file, START, `more than ${maxTokens} YAML tokens.`);
     if (nesting.after(token) > maxDepth)
       throw syntaxError(file, new LineIndex(text).positionAt(offset), `nested deeper than ${maxDepth} levels.`);
     if (!SIGNS.has(token)) offset += token.length;
@@ -130,10 +130,10 @@ class YamlReader {
 
   refuseErrors(document: Document.Parsed, second: Document.Parsed | undefined): void {
     if (document.directives.yaml.version !== "1.2")
-      throw this.#error(0, `YAML ${document.directives.yaml.version} is not read; leave the %YAML line out.`);
+      throw this.#error(0, `YAML ${document.directives.yaml.version} is not supported; remove the %YAML line.`);
     const problem = document.errors[0] ?? document.warnings[0];
     if (problem === undefined && second !== undefined)
-      throw this.#error(second.range[0], "only one YAML document is read; take the --- out.");
+      throw this.#error(second.range[0], "only one YAML document is supported; remove the ---.");
     if (problem !== undefined) throw this.#error(problem.pos[0], `not valid YAML: ${withoutDot(problem.message)}.`);
   }
 
@@ -153,8 +153,7 @@ class YamlReader {
   }
 
   #readAlias(alias: Node & { readonly source: string }, path: KeyPath): unknown {
-    if (++this.#aliases > this.#limits.maxAliases)
-      throw this.#error(offsetOf(alias), `more than ${this.#limits.maxAliases} aliases are followed.`);
+    if (++this.#aliases > this.#limits.maxAliases) throw this.#error(offsetOf(alias), `more than ${this.#limits.maxAliases} aliases.`);
     const target = this.#anchors.get(alias.source);
     if (target === undefined) throw this.#error(offsetOf(alias), `no anchor &${alias.source} is defined before this alias.`);
     return this.read(target, path);
@@ -164,7 +163,7 @@ class YamlReader {
     const table: Record<string, unknown> = Object.create(null); // null prototype: "__proto__" is a key like any other
     for (const { key, value } of items) {
       const name = this.#keyName(key);
-      if (Object.hasOwn(table, name)) throw this.#error(offsetOf(key), `the key ${JSON.stringify(name)} comes twice.`);
+      if (Object.hasOwn(table, name)) throw this.#error(offsetOf(key), `the key ${JSON.stringify(name)} appears twice.`);
       const here = [...path, name];
       this.#place(here, key);
       table[name] = this.read(value, here);
@@ -178,9 +177,9 @@ class YamlReader {
     if (typeof key.value !== "string") {
       const written = key.range === null || key.range === undefined ? String(key.value) : this.#text.slice(key.range[0], key.range[1]);
       if (this.#limits.plainKeys === true) return written;
-      throw this.#error(offset, `the key ${written} is not text in YAML; write it in quotes: ${JSON.stringify(written)}.`);
+      throw this.#error(offset, `the key ${written} is not a string in YAML; write it in quotes: ${JSON.stringify(written)}.`);
     }
-    if (key.value === "<<") throw this.#error(offset, "merge keys (<<) are not read; write the keys out.");
+    if (key.value === "<<") throw this.#error(offset, "merge keys (<<) are not supported; write the keys out.");
     return key.value;
   }
 

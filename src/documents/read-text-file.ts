@@ -118,7 +118,7 @@ function decode(target: TextFile, bytes: Buffer): string {
   } catch (error: unknown) {
     throw notUtf8(target, "it is not valid UTF-8", error);
   }
-  if (text.includes("\0")) throw notUtf8(target, "it holds NUL characters, as a file in UTF-16 does");
+  if (text.includes("\0")) throw notUtf8(target, "it contains NUL characters, as a file in UTF-16 does");
   return text;
 }
 

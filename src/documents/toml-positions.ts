@@ -141,7 +141,7 @@ class TomlScanner {
     this.#to(BARE_VALUE);
     const date = DATE.exec(this.#text.slice(start, this.#at))?.[0];
     if (date === undefined || isInCalendar(date)) return;
-    throw new RefusedToml(`there is no ${date}`, this.#lines.positionAt(start));
+    throw new RefusedToml(`the date ${date} does not exist`, this.#lines.positionAt(start));
   }
 
   #array(path: KeyPath): void {

@@ -54,7 +54,7 @@ describe("files", () => {
 
   test.each([
     ["UTF-16 with a mark", Buffer.from("\uFEFFa = 1", "utf16le"), "it is in UTF-16."],
-    ["UTF-16 without a mark", Buffer.from("a = 1", "utf16le"), "it holds NUL characters, as a file in UTF-16 does."],
+    ["UTF-16 without a mark", Buffer.from("a = 1", "utf16le"), "it contains NUL characters, as a file in UTF-16 does."],
     ["bytes that are no text", Buffer.from([0x61, 0xff]), "it is not valid UTF-8."],
     ["more than a mebibyte", `# ${"x".repeat(1024 * 1024)}`, "it is larger than 1048576 bytes."],
   ])("J06 %s is refused", async (_what, text, reason) => {
@@ -73,7 +73,7 @@ describe("YAML", () => {
     const levels = "bcdefghi".split("").map((name, index) => `${name}: &${name} [${Array(9).fill(`*${"abcdefgh"[index]}`).join(", ")}]`);
 
     expect(await problemsOf("haft.yaml", `a: &a [lol]\n${levels.join("\n")}\n`)).toEqual([
-      expect.stringMatching(/^haft\.yaml:3:\d+: more than 100 aliases are followed\.$/u),
+      expect.stringMatching(/^haft\.yaml:3:\d+: more than 100 aliases\.$/u),
     ]);
   });
 
@@ -89,7 +89,7 @@ describe("YAML", () => {
 
   test("J02 a merge key is refused, and __proto__ is a key like any other", async () => {
     expect(await problemsOf("haft.yaml", "runtime:\n  <<: { __proto__: { polluted: 1 } }\n")).toEqual([
-      "haft.yaml:2:3: merge keys (<<) are not read; write the keys out.",
+      "haft.yaml:2:3: merge keys (<<) are not supported; write the keys out.",
     ]);
     expect(await problemsOf("haft.yaml", "permission:\n  __proto__: { polluted: 1 }\n")).toEqual([
       "haft.yaml:2:3: permission.__proto__: unknown key. There are: allow, deny.",
@@ -99,7 +99,7 @@ describe("YAML", () => {
 
   test.each(["1e3", "012", "0x1f", "~", "null", "true", "1.5", ".inf"])("J03 the name %s is no text, and must be quoted", async (name) => {
     expect(await problemsOf("haft.yaml", `toolsets:\n  ${name}: { type: files, root: . }\n`)).toEqual([
-      `haft.yaml:2:3: the key ${name} is not text in YAML; write it in quotes: "${name}".`,
+      `haft.yaml:2:3: the key ${name} is not a string in YAML; write it in quotes: "${name}".`,
     ]);
   });
 
@@ -111,12 +111,12 @@ describe("YAML", () => {
 
   test.each([
     ["a value meant as a boolean", "runtime:\n  strict: yes\n", "2:3: runtime.strict: must be a boolean, not a string."],
-    ["a key given twice", "runtime: {}\nruntime: {}\n", '2:1: the key "runtime" comes twice.'],
-    ["YAML 1.1", "%YAML 1.1\n---\nruntime: {}\n", "1:1: YAML 1.1 is not read; leave the %YAML line out."],
+    ["a key given twice", "runtime: {}\nruntime: {}\n", '2:1: the key "runtime" appears twice.'],
+    ["YAML 1.1", "%YAML 1.1\n---\nruntime: {}\n", "1:1: YAML 1.1 is not supported; remove the %YAML line."],
     ["a tag", "runtime: !!js/function x\n", "1:10: not valid YAML: Unresolved tag: tag:yaml.org,2002:js/function."],
     ["a list as key", "? [a]\n: 1\n", "1:3: a key must be plain text."],
     ["an alias without anchor", "runtime: *none\n", "1:10: no anchor &none is defined before this alias."],
-    ["two documents", "runtime: {}\n---\nruntime: {}\n", "2:1: only one YAML document is read; take the --- out."],
+    ["two documents", "runtime: {}\n---\nruntime: {}\n", "2:1: only one YAML document is supported; remove the ---."],
   ])("J03 %s is refused with its place", async (_what, text, problem) => {
     expect(await problemsOf("haft.yaml", text)).toEqual([`haft.yaml:${problem}`]);
   });
@@ -124,7 +124,7 @@ describe("YAML", () => {
   test.each(inCI ? ["&a ", "[]", "a: b: c\n", "%a\n", '"'] : ["[]"])("J04 a mebibyte of %j is refused soon", async (piece) => {
     const [problem] = await problemsOf("haft.yaml", piece.repeat(1_000_000 / piece.length));
 
-    expect(problem).toBe("haft.yaml:1:1: more than 50000 YAML tokens are too many.");
+    expect(problem).toBe("haft.yaml:1:1: more than 50000 YAML tokens.");
   });
 
   test.each([

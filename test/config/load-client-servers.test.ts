@@ -610,7 +610,7 @@ describe("the servers of other clients", () => {
 
 describe("a file without servers", () => {
   test.each([
-    [{ openapi: "3.1.0", info: {}, paths: {} }, 'it is an OpenAPI document. A toolset of type = "openapi" reads it, as its document.'],
+    [{ openapi: "3.1.0", info: {}, paths: {} }, 'it is an OpenAPI document. Use it as the document of a toolset of type = "openapi".'],
     [{ registry: {}, displayName: "Docker MCP Catalog" }, "it is a catalog of Docker's MCP servers. Docker's gateway serves them all"],
   ])("of a known format is refused with what reads it", async (document, reason) => {
     const file = join(configFolder({ "a.json": JSON.stringify(document) }), "a.json");

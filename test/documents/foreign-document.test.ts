@@ -77,7 +77,7 @@ describe("a document of another format", () => {
       const error = await configError(readToolFile(file, { otherwise: "a" }));
       expect([error.message, error.operatorHint]).toEqual([
         `${file} is not a tool file: it is an OpenAPI document.`,
-        'A toolset of type = "openapi" reads it, as its document.',
+        'Use it as the document of a toolset of type = "openapi".',
       ]);
     }
   });

@@ -7,10 +7,10 @@ import { parseToml } from "../../src/documents/parse-toml.ts";
 import { readDocument } from "../../src/documents/read-document.ts";
 
 test.each([
-  ["a = 2026-02-30", "haft.toml:1:5: not valid TOML: there is no 2026-02-30."],
-  ["a = 2026-02-30T10:00:00Z", "haft.toml:1:5: not valid TOML: there is no 2026-02-30."],
-  ["a = 2025-02-29 10:00:00", "haft.toml:1:5: not valid TOML: there is no 2025-02-29."],
-  ["b = 1\na = [2026-04-30, 2026-04-31]", "haft.toml:2:18: not valid TOML: there is no 2026-04-31."],
+  ["a = 2026-02-30", "haft.toml:1:5: not valid TOML: the date 2026-02-30 does not exist."],
+  ["a = 2026-02-30T10:00:00Z", "haft.toml:1:5: not valid TOML: the date 2026-02-30 does not exist."],
+  ["a = 2025-02-29 10:00:00", "haft.toml:1:5: not valid TOML: the date 2025-02-29 does not exist."],
+  ["b = 1\na = [2026-04-30, 2026-04-31]", "haft.toml:2:18: not valid TOML: the date 2026-04-31 does not exist."],
 ])("a date that no calendar has is refused: %j", (text, message) => {
   expect(() => parseToml(text, "haft.toml")).toThrow(message);
 });
