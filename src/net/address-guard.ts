@@ -28,10 +28,10 @@ export class AddressGuard {
    */
   checkUrl(url: URL): void {
     if (url.protocol !== "http:" && url.protocol !== "https:") {
-      throw refused(`Addresses of the scheme "${url.protocol}" are not called; only http: and https: are.`);
+      throw refused(`URLs with the scheme "${url.protocol}" are not called; only http: and https: are.`);
     }
     if (url.username !== "" || url.password !== "") {
-      throw refused(`The address of ${url.host} has a user name or password in it.`, "Send credentials in a header.");
+      throw refused(`The URL of ${url.host} contains a user name or password.`, "Send credentials in a header.");
     }
     const host = hostOf(url);
     if (isIP(host) !== 0) this.#checkAddress(url, host);
@@ -140,7 +140,7 @@ export function serverName(url: URL): string {
 
 function refuseHost(url: URL, why: string): ToolError {
   const server = serverName(url);
-  return refused(`${server} is not called: ${hostOf(url)} ${why}.`, `If this server is meant, list "${server}" in allowPrivate.`);
+  return refused(`${server} is not called: ${hostOf(url)} ${why}.`, `To allow this server, list "${server}" in allowPrivate.`);
 }
 
 function refused(message: string, hint?: string): ToolError {

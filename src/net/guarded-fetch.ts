@@ -55,10 +55,10 @@ function signalOf(input: FetchInput, init: RequestInit | undefined): AbortSignal
 /** Checks the address before a Request is made of it, whose error would contain the password. */
 function refuseUserInfo(input: FetchInput): void {
   const text = input instanceof Request ? input.url : String(input);
-  if (!URL.canParse(text)) throw new TypeError("fetch failed: what is to be fetched is not an absolute address");
+  if (!URL.canParse(text)) throw new TypeError("fetch failed: the input is not an absolute URL");
   const { username, password, host } = new URL(text);
   if (username === "" && password === "") return;
-  const cause = new ToolError("permission_denied", `The address of ${host} has a user name or password in it.`);
+  const cause = new ToolError("permission_denied", `The URL of ${host} contains a user name or password.`);
   throw new TypeError("fetch failed", { cause });
 }
 
@@ -66,9 +66,11 @@ function toResponse(answer: HttpResponse, request: Request, signal: AbortSignal)
   const { status, url } = answer;
   try {
     if (request.redirect === "error" && status >= 300 && status < 400 && answer.headers.has("location")) {
-      throw new ToolError("network_error", `${url.host} redirects, which was not wanted.`, { retryable: false });
+      throw new ToolError("network_error", `${url.host} answered with a redirect, and redirects are not followed here.`, {
+        retryable: false,
+      });
     }
-    if (status > 599) throw new ToolError("network_error", `${url.host} answers with the status ${status}, which HTTP does not have.`);
+    if (status > 599) throw new ToolError("network_error", `${url.host} answers with the status ${status}, which is not an HTTP status.`);
     const hasBody = request.method !== "HEAD" && !WITHOUT_BODY.has(status);
     const response = new Response(hasBody ? streamBody(answer, signal) : null, { status, headers: pairs(answer.headers) });
     if (!hasBody) answer.discard();

@@ -42,9 +42,7 @@ export function httpClient(options: HttpClientOptions, ports: HttpClientPorts): 
   checkNumber("connectTimeoutMs", connectTimeoutMs, 1);
   const guard = new AddressGuard(options.allowPrivate ?? [], ports.resolve ?? resolveBySystem);
   if (!verifyTls)
-    ports.log.warn(
-      "Certificates are not checked (verifyTls is false): anybody between here and a server can read and change what is sent.",
-    );
+    ports.log.warn("Certificates are not checked (verifyTls is false): anyone on the way to a server can read and change what is sent.");
   const agents = {
     http: new http.Agent(CONNECTIONS),
     https: new https.Agent({
@@ -162,5 +160,5 @@ function readAuthorities(ca: string): SecureContext {
 
 function checkNumber(name: string, value: number, least: number): void {
   if (!Number.isFinite(value) || value < least)
-    throw new ToolError("invalid_argument", `${name} is ${value}; it must be a number from ${least} on.`);
+    throw new ToolError("invalid_argument", `${name} is ${value}; it must be a number of at least ${least}.`);
 }

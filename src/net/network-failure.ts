@@ -14,7 +14,7 @@ const REASONS: ReadonlyMap<string, Reason> = new Map<string, Reason>([
   ["ECONNREFUSED", { text: "nothing accepts connections there", operatorHint: "Check that the server runs and listens on this port." }],
   [
     BLOCKED_PORT,
-    { text: "this port belongs to another protocol, and fetch never uses it", operatorHint: "Check the port.", retryable: false },
+    { text: "this port is reserved for another protocol, and fetch refuses to use it", operatorHint: "Check the port.", retryable: false },
   ],
   ["ENOTFOUND", { text: "the name has no address", operatorHint: "Check the spelling of the host." }],
   ["EAI_AGAIN", { text: "the name could not be resolved at the moment" }],
@@ -45,7 +45,7 @@ const REASONS: ReadonlyMap<string, Reason> = new Map<string, Reason>([
     "ERR_TLS_CERT_ALTNAME_INVALID",
     {
       text: "its certificate is for another host",
-      operatorHint: "Call the server by a name that its certificate is for.",
+      operatorHint: "Use a host name that its certificate covers.",
       retryable: false,
     },
   ],
@@ -53,14 +53,14 @@ const REASONS: ReadonlyMap<string, Reason> = new Map<string, Reason>([
 
 function notTls(): Reason {
   return {
-    text: "TLS could not be agreed on",
+    text: "the TLS handshake failed",
     operatorHint: "Check that the server speaks TLS on this port, or use http: if it does not.",
     retryable: false,
   };
 }
 
 function untrusted(text: string): Reason {
-  return { text, operatorHint: "Give the certificate of its authority, in PEM, as `ca`.", retryable: false };
+  return { text, operatorHint: "Pass the certificate of its authority as `ca`, in PEM.", retryable: false };
 }
 
 /** Makes a ToolError of the error of a socket, the HTTP parser or a decoder. A ToolError is returned unchanged. */
@@ -68,7 +68,7 @@ export function networkFailure(server: string, thrown: unknown, outcome: Outcome
   if (thrown instanceof ToolError) return thrown;
   const code = codeOf(thrown);
   const { text, operatorHint, retryable }: Reason = REASONS.get(code) ?? otherReason(code);
-  const start = outcome === "not_started" ? `No connection to ${server}` : `The exchange with ${server} failed`;
+  const start = outcome === "not_started" ? `No connection to ${server}` : `The request to ${server} failed`;
   return new ToolError("network_error", `${start}: ${text} (${code}).`, {
     outcome,
     cause: thrown,
@@ -78,7 +78,7 @@ export function networkFailure(server: string, thrown: unknown, outcome: Outcome
 }
 
 function otherReason(code: string): Reason {
-  if (code.startsWith("HPE_")) return { text: "what it answers is not HTTP", retryable: false };
+  if (code.startsWith("HPE_")) return { text: "its answer is not HTTP", retryable: false };
   // error codes of zlib, Brotli and zstd
   if (/^(?:Z_|ERR__ERROR_|ZSTD_error_)/u.test(code)) return { text: "its answer cannot be decompressed", retryable: false };
   return { text: "the connection broke" };

@@ -52,5 +52,5 @@ function withoutBody(hop: Hop): Hop {
 function readLocation(location: string, base: URL): URL {
   const text = Buffer.from(location, "latin1").toString("utf8");
   if (URL.canParse(text, base.href)) return new URL(text, base.href);
-  throw new ToolError("network_error", `${base.host} redirects to something that is not an address.`, { retryable: false });
+  throw new ToolError("network_error", `${base.host} redirects to something that is not a URL.`, { retryable: false });
 }

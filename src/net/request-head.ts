@@ -30,7 +30,7 @@ export const CONNECTION_HEADERS: ReadonlySet<string> = new Set([
 export function checkHead({ method, headers }: HttpRequest): void {
   if (!TOKEN.test(method) || method.toUpperCase() === "CONNECT") {
     throw new ToolError("invalid_argument", `${quote(method)} is not a method that can be sent.`, {
-      hint: "GET, POST, PUT, PATCH, DELETE and the like.",
+      hint: "Use a method such as GET, POST, PUT, PATCH or DELETE.",
     });
   }
   for (const [name, value] of headers) checkHeader(name, value);
@@ -48,7 +48,7 @@ export function isSendable(name: string, value: string): boolean {
 
 function checkHeader(name: string, value: string): void {
   if (!TOKEN.test(name)) throw illegal(`The header name ${quote(name)} has characters that a header name cannot have.`);
-  if (CONNECTION_HEADERS.has(name.toLowerCase())) throw illegal(`The header ${name} is set by the client itself and cannot be given.`);
+  if (CONNECTION_HEADERS.has(name.toLowerCase())) throw illegal(`The header ${name} is set by the client itself and cannot be overridden.`);
   if (value.length > MAX_VALUE_BYTES)
     throw illegal(`The value of the header ${name} has ${value.length} characters; ${MAX_VALUE_BYTES} is the limit.`);
   if (VALUE.test(value)) return;

@@ -106,7 +106,7 @@ export class CappedResponse implements HttpResponse {
   }
 
   #take(): void {
-    if (this.#isTaken) throw new ToolError("invalid_argument", "The body of an answer can be read once; it was read or given up before.");
+    if (this.#isTaken) throw new ToolError("invalid_argument", "The body of an answer can be read once; it was already read or discarded.");
     this.#isTaken = true;
   }
 
@@ -193,7 +193,7 @@ function readHeaders(raw: readonly string[]): ReadonlyMap<string, readonly strin
 function tooLarge(server: string, maxBytes: number): ToolError {
   return new ToolError("too_large", `The answer of ${server} is larger than ${maxBytes} bytes.`, {
     outcome: "unknown",
-    hint: "Ask for less, by a filter or page by page.",
+    hint: "Ask for less, with a filter or page by page.",
     operatorHint: "Raise maxBytes, or ask for less.",
   });
 }

@@ -53,7 +53,7 @@ describe("encodings", () => {
   test.each(encodings)("F15 a body that is not %s is an error", async (encoding) => {
     const { server, client } = await encodedServer(encoding, Buffer.from("hello, I am no archive"));
     const failure = await failureOf(ask(client, server.at("/")));
-    expect([failure.code, failure.message.startsWith(`The exchange with ${server.host} failed: `), failure.outcome]).toEqual([
+    expect([failure.code, failure.message.startsWith(`The request to ${server.host} failed: `), failure.outcome]).toEqual([
       "network_error",
       true,
       "unknown",
@@ -64,7 +64,7 @@ describe("encodings", () => {
     const { server, client } = await encodedServer("gzip", zlib.gzipSync(text).subarray(0, 100));
     expect(await failureOf(ask(client, server.at("/")))).toEqual({
       code: "network_error",
-      message: `The exchange with ${server.host} failed: its answer cannot be decompressed (Z_BUF_ERROR).`,
+      message: `The request to ${server.host} failed: its answer cannot be decompressed (Z_BUF_ERROR).`,
       retryable: false,
       outcome: "unknown",
     });
@@ -86,7 +86,7 @@ describe("F07 compressed bombs", () => {
     expect(await failureOf(reading)).toEqual({
       code: "too_large",
       message: `The answer of ${server.host} is larger than 10485760 bytes.`,
-      hint: "Ask for less, by a filter or page by page.",
+      hint: "Ask for less, with a filter or page by page.",
       operatorHint: "Raise maxBytes, or ask for less.",
       retryable: false,
       outcome: "unknown",
@@ -284,7 +284,7 @@ describe("F08 endless bodies", () => {
 
 describe("F15 odd answers", () => {
   const broken = "the server closed the connection (ECONNRESET)";
-  const noHttp = (code: string): string => `what it answers is not HTTP (${code})`;
+  const noHttp = (code: string): string => `its answer is not HTTP (${code})`;
 
   test.each([
     ["a content-length that is too great", "HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello", broken],
@@ -304,7 +304,7 @@ describe("F15 odd answers", () => {
     const failure = await failureOf(ask(client, server.at("/")));
     expect([failure.code, failure.message, failure.outcome]).toEqual([
       "network_error",
-      `The exchange with ${server.host} failed: ${reason}.`,
+      `The request to ${server.host} failed: ${reason}.`,
       "unknown",
     ]);
   });

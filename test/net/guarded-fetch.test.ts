@@ -125,7 +125,7 @@ describe("failures", () => {
     expect(failure).toEqual(new TypeError("fetch failed"));
     expect(failure).toEqual(
       expect.objectContaining({
-        cause: expect.objectContaining({ message: "The address of example.com has a user name or password in it." }),
+        cause: expect.objectContaining({ message: "The URL of example.com contains a user name or password." }),
       }),
     );
   });

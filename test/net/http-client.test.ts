@@ -113,14 +113,14 @@ describe("F06 header injection", () => {
       'The header name "x user: 1\\r\\nx" has characters that a header name cannot have.',
     ],
     ["an empty name", ["", "a"], 'The header name "" has characters that a header name cannot have.'],
-    ["Host", ["Host", "evil.example"], "The header Host is set by the client itself and cannot be given."],
-    ["Content-Length", ["Content-Length", "1"], "The header Content-Length is set by the client itself and cannot be given."],
+    ["Host", ["Host", "evil.example"], "The header Host is set by the client itself and cannot be overridden."],
+    ["Content-Length", ["Content-Length", "1"], "The header Content-Length is set by the client itself and cannot be overridden."],
     [
       "Transfer-Encoding",
       ["transfer-encoding", "chunked"],
-      "The header transfer-encoding is set by the client itself and cannot be given.",
+      "The header transfer-encoding is set by the client itself and cannot be overridden.",
     ],
-    ["Connection", ["connection", "close"], "The header connection is set by the client itself and cannot be given."],
+    ["Connection", ["connection", "close"], "The header connection is set by the client itself and cannot be overridden."],
   ] as const)("F06 %s is refused before anything is sent", async (_what, header, message) => {
     let connections = 0;
     const server = await socketServer(() => connections++);
@@ -153,7 +153,7 @@ describe("F17 schemes and sockets", () => {
     const client = testClient({ allowPrivate: ["0.0.0.0/0", "::/0", "127.0.0.1"] });
     expect(await failureOf(client.request(toRequest(address)))).toEqual({
       code: "permission_denied",
-      message: `Addresses of the scheme "${new URL(address).protocol}" are not called; only http: and https: are.`,
+      message: `URLs with the scheme "${new URL(address).protocol}" are not called; only http: and https: are.`,
       retryable: false,
       outcome: "not_started",
     });
@@ -165,7 +165,7 @@ describe("F17 schemes and sockets", () => {
       const client = testClient();
       expect(await failureOf(client.request(toRequest(`http://${user}@example.com/`)))).toEqual({
         code: "permission_denied",
-        message: "The address of example.com has a user name or password in it.",
+        message: "The URL of example.com contains a user name or password.",
         operatorHint: "Send credentials in a header.",
         retryable: false,
         outcome: "not_started",
@@ -201,7 +201,7 @@ describe("F05 DNS rebinding", () => {
     expect(await failureOf(client.request(toRequest(url)))).toEqual({
       code: "permission_denied",
       message: `rebind.example:${server.port} is not called: rebind.example resolves to 127.0.0.2, which is not public.`,
-      operatorHint: `If this server is meant, list "rebind.example:${server.port}" in allowPrivate.`,
+      operatorHint: `To allow this server, list "rebind.example:${server.port}" in allowPrivate.`,
       retryable: false,
       outcome: "not_started",
     });
@@ -244,7 +244,7 @@ describe("failures", () => {
     const client = testClient({ allowPrivate: [server.host] });
     expect(await failureOf(client.request(toRequest(server.at("/?token=secret"))))).toEqual({
       code: "network_error",
-      message: `The exchange with ${server.host} failed: the server closed the connection (ECONNRESET).`,
+      message: `The request to ${server.host} failed: the server closed the connection (ECONNRESET).`,
       retryable: true,
       outcome: "unknown",
     });

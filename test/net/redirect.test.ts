@@ -39,9 +39,9 @@ describe("F03 redirects to the inside", () => {
       "http://inside.example/",
       "After a redirect: inside.example:80 is not called: inside.example resolves to 10.0.0.7, which is not public.",
     ],
-    ["file:///etc/passwd", 'After a redirect: Addresses of the scheme "file:" are not called; only http: and https: are.'],
-    ["data:text/plain,x", 'After a redirect: Addresses of the scheme "data:" are not called; only http: and https: are.'],
-    ["http://user:hunter2@example.com/", "After a redirect: The address of example.com has a user name or password in it."],
+    ["file:///etc/passwd", 'After a redirect: URLs with the scheme "file:" are not called; only http: and https: are.'],
+    ["data:text/plain,x", 'After a redirect: URLs with the scheme "data:" are not called; only http: and https: are.'],
+    ["http://user:hunter2@example.com/", "After a redirect: The URL of example.com contains a user name or password."],
   ])("F03 %s is not followed", async (location, message) => {
     const server = await sendsTo(location);
     const client = testClient({ allowPrivate: [server.host], names: { "inside.example": ["10.0.0.7"] } });
@@ -57,7 +57,7 @@ describe("F03 redirects to the inside", () => {
     const failure = await failureOf(client.request(toRequest(first.at("/"))));
     expect([failure.code, failure.operatorHint]).toEqual([
       "permission_denied",
-      `If this server is meant, list "${middle.host}" in allowPrivate.`,
+      `To allow this server, list "${middle.host}" in allowPrivate.`,
     ]);
   });
 
@@ -84,7 +84,7 @@ describe("F03 redirects to the inside", () => {
     const server = await sendsTo("http://[");
     const client = testClient({ allowPrivate: [server.host] });
     const failure = await failureOf(client.request(toRequest(server.at("/"))));
-    expect([failure.code, failure.message]).toEqual(["network_error", `${server.host} redirects to something that is not an address.`]);
+    expect([failure.code, failure.message]).toEqual(["network_error", `${server.host} redirects to something that is not a URL.`]);
   });
 
   test("F03 F08 the answer of a redirect that leads nowhere is given up, and its connection with it", async () => {

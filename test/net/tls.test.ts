@@ -14,7 +14,7 @@ test("F18 a self-signed certificate is refused before anything is sent", async (
     {
       code: "network_error",
       message: `No connection to ${server.host}: its certificate is self-signed (DEPTH_ZERO_SELF_SIGNED_CERT).`,
-      operatorHint: "Give the certificate of its authority, in PEM, as `ca`.",
+      operatorHint: "Pass the certificate of its authority as `ca`, in PEM.",
       retryable: false,
       outcome: "not_started",
     },
@@ -28,7 +28,7 @@ test("F18 a certificate for another host is refused even when its authority is k
   expect(await failureOf(client.request(toRequest(`https://other.example:${server.port}/`)))).toEqual({
     code: "network_error",
     message: `No connection to other.example:${server.port}: its certificate is for another host (ERR_TLS_CERT_ALTNAME_INVALID).`,
-    operatorHint: "Call the server by a name that its certificate is for.",
+    operatorHint: "Use a host name that its certificate covers.",
     retryable: false,
     outcome: "not_started",
   });
@@ -51,7 +51,7 @@ test("F18 verification is off only when it is asked to be, with one warning", as
   await ask(client, server.at("/"));
   expect([await ask(client, server.at("/")), warnings]).toEqual([
     { status: 200, text: "read" },
-    ["Certificates are not checked (verifyTls is false): anybody between here and a server can read and change what is sent."],
+    ["Certificates are not checked (verifyTls is false): anyone on the way to a server can read and change what is sent."],
   ]);
 });
 
@@ -71,7 +71,7 @@ test("a server that speaks no TLS, and one that speaks nothing else, are named a
     await failureOf(client.request(toRequest(`http://${secure.host}/`))),
   ];
   expect(failures.map(({ code, message, outcome }) => [code, message, outcome])).toEqual([
-    ["network_error", `No connection to ${plain.host}: TLS could not be agreed on (EPROTO).`, "not_started"],
-    ["network_error", `The exchange with ${secure.host} failed: the server closed the connection (ECONNRESET).`, "unknown"],
+    ["network_error", `No connection to ${plain.host}: the TLS handshake failed (EPROTO).`, "not_started"],
+    ["network_error", `The request to ${secure.host} failed: the server closed the connection (ECONNRESET).`, "unknown"],
   ]);
 });
