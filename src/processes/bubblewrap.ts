@@ -58,7 +58,7 @@ export async function findBubblewrap(signal: AbortSignal): Promise<Bubblewrap> {
   if (process.platform !== "linux")
     throw unavailable(`The sandbox needs Linux and bubblewrap; this is ${process.platform}.`, `Use Linux, ${OR_NONE}`);
   const path = findProgram("bwrap", systemFirst(process.env["PATH"] ?? ""));
-  if (path === undefined) throw unavailable('The sandbox needs bubblewrap, and there is no "bwrap" here.', `${INSTALL}, ${OR_NONE}`);
+  if (path === undefined) throw unavailable('The sandbox needs bubblewrap, but "bwrap" was not found.', `${INSTALL}, ${OR_NONE}`);
   const options = { timeout: TRY_MS, signal, env: { PATH: process.env["PATH"] ?? "" } };
   const help = await run(path, ["--help"], options).then(
     ({ stdout, stderr }) => stdout + stderr,
@@ -73,7 +73,7 @@ export async function findBubblewrap(signal: AbortSignal): Promise<Bubblewrap> {
     await run(path, [...isolation(policy), ...mounts(found, policy), "--", "/bin/sh", "-c", ":"], options);
   } catch (error: unknown) {
     const { stderr } = error as { readonly stderr?: string }; // what execFile rejects with
-    throw unavailable(`${path} cannot make a sandbox here: ${(stderr ?? String(error)).trim()}`, `${reasonOf(stderr ?? "")}, ${OR_NONE}`);
+    throw unavailable(`${path} cannot create a sandbox here: ${(stderr ?? String(error)).trim()}`, `${reasonOf(stderr ?? "")}, ${OR_NONE}`);
   }
   return found;
 }
@@ -180,10 +180,10 @@ function procCovers(): readonly string[] {
 
 function reasonOf(stderr: string): string {
   if (/uid map|apparmor/iu.test(stderr))
-    return "Allow bwrap to make user namespaces (on Ubuntu an AppArmor profile for it, or sysctl kernel.apparmor_restrict_unprivileged_userns=0)";
+    return "Allow bwrap to create user namespaces (on Ubuntu an AppArmor profile for it, or sysctl kernel.apparmor_restrict_unprivileged_userns=0)";
   if (/namespace|not permitted|\/proc/iu.test(stderr))
     return "Allow user namespaces (in a container: a seccomp profile that has unshare and mount, and an unmasked /proc)";
-  return "See what bubblewrap says";
+  return "Check the message of bubblewrap";
 }
 
 function unavailable(message: string, operatorHint: string): ToolError {

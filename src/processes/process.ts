@@ -131,7 +131,7 @@ export function startProblem(server: ServerCommand, error: unknown): string {
 function splitHint({ command, args = [], cwd = "" }: ServerCommand): string {
   const [program = "", ...words] = command.trim().split(/\s+/u);
   if (words.length === 0 || args.length > 0 || (/[/\\]/u.test(program) && !existsSync(resolve(cwd, program)))) return "";
-  return `; its arguments are an array of their own: { command: ${JSON.stringify(program)}, args: ${JSON.stringify(words)} }`;
+  return `; pass its arguments as a separate array: { command: ${JSON.stringify(program)}, args: ${JSON.stringify(words)} }`;
 }
 
 function isRunning(child: ChildProcessWithoutNullStreams): boolean {

@@ -101,7 +101,7 @@ exec "$@"
  */
 export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   const broken = [options.program, ...options.args, ...Object.values(options.environment)].some((text) => text.includes("\0"));
-  if (broken) throw new ToolError("invalid_input", "An argument of a program cannot hold a NUL character.");
+  if (broken) throw new ToolError("invalid_input", "An argument of a program cannot contain a NUL character.");
   if (options.signal.aborted) return { exitCode: undefined, stop: "cancelled", output: "", errorOutput: "" };
   return await new Program(options).run();
 }
@@ -300,7 +300,7 @@ class Program {
     const { sandbox, merged } = this.#options;
     // matched by its prefix: before `exec 2>&1`, the shell may warn too, for example that its locale is not installed
     if (sandbox !== undefined && merged && child.exitCode !== 0 && /^bwrap: /mu.test(errorOutput))
-      throw new ToolError("unavailable", `The sandbox could not be made: ${errorOutput.trim()}`, {
+      throw new ToolError("unavailable", `The sandbox could not be created: ${errorOutput.trim()}`, {
         outcome: "not_started",
         retryable: false,
       });

@@ -38,12 +38,12 @@ describe("opening", () => {
     [
       "a command with its arguments in one string",
       { command: "no-such-program -y files", args: [] },
-      'the command "no-such-program -y files" was not found; its arguments are an array of their own: { command: "no-such-program", args: ["-y","files"] }',
+      'the command "no-such-program -y files" was not found; pass its arguments as a separate array: { command: "no-such-program", args: ["-y","files"] }',
     ],
     [
       "a path of a program with its arguments in one string",
       { command: `${process.execPath} --no-such-flag`, args: [] },
-      `the command ${JSON.stringify(`${process.execPath} --no-such-flag`)} was not found; its arguments are an array of their own: { command: ${JSON.stringify(process.execPath)}, args: ["--no-such-flag"] }`,
+      `the command ${JSON.stringify(`${process.execPath} --no-such-flag`)} was not found; pass its arguments as a separate array: { command: ${JSON.stringify(process.execPath)}, args: ["--no-such-flag"] }`,
     ],
     ["a path with a space", { command: "/opt/no such/program", args: [] }, 'the command "/opt/no such/program" was not found'],
     [

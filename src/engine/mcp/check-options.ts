@@ -46,7 +46,7 @@ function checkCommand(options: McpCommandOptions): void {
   const { command, args = [], env = {} } = options;
   if (Array.isArray(command)) {
     throw wrong(
-      `The command of an MCP server is one string, the program that runs it; its arguments are an array of their own: ${inParts(command)}.`,
+      `The command of an MCP server is one string, the program that runs it; pass its arguments as a separate array: ${inParts(command)}.`,
     );
   }
   if (typeof command !== "string" || command === "") {

@@ -49,7 +49,7 @@ function invoker(name) {
   const invoke = async (...values) => {
     if (values.length > 1) throw new TheTypeError(name + " takes one argument: an object, the input of the tool.");
     const text = values.length === 0 || values[0] === undefined ? "{}" : stringify(values[0]);
-    if (text === undefined) throw new TheTypeError("The input of " + name + " is not JSON: give an object.");
+    if (text === undefined) throw new TheTypeError("The input of " + name + " is not JSON: pass an object.");
     const { stack } = new TheError();
     const number = call(name, text);
     return new ThePromise((resolve, reject) => { pending[number] = { resolve, reject, stack }; });

@@ -36,7 +36,7 @@ export class ProgramThread {
   constructor(start: ProgramStart, clock: Clock) {
     const file = findFile();
     if (file === undefined)
-      throw new ToolError("unavailable", "No program can be run: the file of its thread is not there, as in a program that was bundled.", {
+      throw new ToolError("unavailable", "No program can be run: the file of its thread is missing, as happens in a bundled program.", {
         operatorHint: "Mark the package haft as external in the bundler's settings.",
       });
     this.#file = file;

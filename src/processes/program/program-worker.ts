@@ -215,7 +215,7 @@ class ProgramRun {
     const kept = line.slice(0, this.#logLeft);
     this.#log += kept.length < line.length ? kept.replace(/[\uD800-\uDBFF]$/, "") : kept;
     this.#logLeft -= line.length;
-    if (this.#logLeft < 0) this.#log += "\n[no more is kept of what the program printed]\n";
+    if (this.#logLeft < 0) this.#log += "\n[the rest of the program's output was left out]\n";
   }
 }
 

@@ -36,7 +36,7 @@ testInCI(
     await one.close();
     expect(await printed(bundled)).toEqual([
       "unavailable",
-      "No program can be run: the file of its thread is not there, as in a program that was bundled.",
+      "No program can be run: the file of its thread is missing, as happens in a bundled program.",
       "Mark the package haft as external in the bundler's settings.",
     ]);
 
