@@ -133,7 +133,7 @@ class MemoryStore implements Store {
   create(sessionId: string, options: LogOptions): EventLog {
     this.#requireOpen();
     if (this.#sessions.has(sessionId)) {
-      throw new ToolError("duplicate", `There is a session ${JSON.stringify(sessionId)} already; nothing was written to it.`, {
+      throw new ToolError("duplicate", `A session ${JSON.stringify(sessionId)} already exists; nothing was written to it.`, {
         operatorHint: `Continue it with runtime.resume(${JSON.stringify(sessionId)}), or choose another id.`,
       });
     }
@@ -159,10 +159,12 @@ class MemoryStore implements Store {
     const kept = this.#find(sessionId);
     if (kept.log !== undefined && !takeOver) {
       throw new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in this process, ${process.pid}.`, {
-        operatorHint: "Close it there, or claim it with takeOver: what is open there can then write no more.",
+        operatorHint: "Close it there, or claim it with takeOver: the session that is open there can then no longer write.",
       });
     }
-    kept.log?.lose(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed again; this log of it can write no more.`));
+    kept.log?.lose(
+      new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed again; this log can no longer write to it.`),
+    );
     return (kept.log = new MemoryLog(kept, { jobs: this.#jobs, webhooks: this.#webhooks, feed: this.#feed }));
   }
 

@@ -31,7 +31,7 @@ async function damagedProject(): Promise<{ readonly project: SessionProject; rea
 describe.concurrent("I01 a damaged session", { timeout: PATIENCE_MS }, () => {
   test("is shown up to the damage, found by check, and cannot be gone on with; the others can be used", async () => {
     const { project, sound } = await damagedProject();
-    const reason = "it does not have the checksum it should have";
+    const reason = "its checksum is wrong";
     const [check, one, show, resume, run, simulate, other] = [
       await project.haft(["sessions", "check"]),
       await project.haft(["sessions", "check", "travel", "--json"]),
@@ -107,7 +107,7 @@ describe.concurrent("a file that is no store", { timeout: PATIENCE_MS }, () => {
     expect([exitCode, stdout, stderr.replace(/ up to \d+\./u, " up to N.")]).toEqual([
       3,
       "",
-      `haft: corrupt_record: The store ${project.path("haft.db")} has format version 1000; this Haft knows the versions up to N.\n  Nothing was changed. Open it with the Haft that wrote it, or with a newer one.\n`,
+      `haft: corrupt_record: The store ${project.path("haft.db")} has format version 1000; this version of Haft supports versions up to N.\n  Nothing was changed. Open it with the version of Haft that wrote it, or with a newer one.\n`,
     ]);
     expect(readFileSync(project.path("haft.db")).equals(before)).toBe(true);
   });
@@ -121,7 +121,7 @@ describe.concurrent("a file that is no store", { timeout: PATIENCE_MS }, () => {
       await project.haft(["sessions", "list", "--store", project.path("notes")]),
     ];
     expect([foreign, text, folder].map(({ exitCode, stderr }) => [exitCode, stderr.split("\n")[0]])).toEqual([
-      [3, `haft: corrupt_record: The store ${project.path("haft.db")} is not a store of Haft: it holds the tables letters.`],
+      [3, `haft: corrupt_record: The store ${project.path("haft.db")} is not a store of Haft: it contains the tables letters.`],
       [3, expect.stringContaining("file is not a database (SQLITE_NOTADB).")],
       [7, expect.stringContaining("it is a folder, not a file.")],
     ]);

@@ -63,7 +63,7 @@ test("issue 21.1 check ends with 1 when it finds something, and says a way out f
     `✗ the index haft_job_by_start of haft_job (started_at) is missing
     create index haft_job_by_start on haft_job (started_at)
 ✗ session "travel" is damaged: event 3: it is missing
-    Write what can be read into a file by haft sessions export, import it under a new id, and remove the session; or restore a backup.
+    Save what can be read to a file with haft sessions export, import it under a new id, and remove the session; or restore a backup.
 ${project.path("haft.db")}: 2 findings\n`,
   ]);
   expect(jsonLines((await project.haft(["store", "check", "--json"])).stdout)).toMatchObject([{ kind: "schema" }, { kind: "session" }]);
@@ -93,7 +93,7 @@ test("issue 21.1 copy writes a whole file, or none when it is stopped", async ()
   expect([done.exitCode, done.stdout]).toEqual([0, expect.stringMatching(/^haft_session +[0-9a-f]{32} {2}1 row\n/u)]);
   expect(done.stdout).toContain(`✓ ${copied} holds the same data, and every session is intact\n`);
   expect((await project.haft(["sessions", "check", "--store", copied])).exitCode).toBe(0);
-  expect(await project.haft(["store", "copy", copied])).toMatchObject({ exitCode: 7, stderr: expect.stringContaining("already a file") });
+  expect(await project.haft(["store", "copy", copied])).toMatchObject({ exitCode: 7, stderr: expect.stringContaining("already exists") });
 });
 
 test.each([
@@ -162,7 +162,9 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(
       expect(await list()).toMatchObject({ exitCode: 0 });
       await server().execute(`delete from haft.haft_migration where version = ${CURRENT_VERSION}`);
       const refused = await project.haft(["keys", "revoke", "x", "--store", worker]);
-      expect(refused.stderr).toMatch(/which its role may not do: worker may not create tables in the schema haft[^]*haft store migrate/u);
+      expect(refused.stderr).toMatch(
+        /but its role may not do that: worker may not create tables in the schema haft[^]*haft store migrate/u,
+      );
     });
   },
 );

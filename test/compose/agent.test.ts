@@ -431,7 +431,7 @@ test("an agent whose session the store has already says so when it is started, a
   }
   expect(errors).toMatchObject([{ code: "duplicate" }]);
   expect(log.lines.map(({ message }) => message)).toEqual([
-    'An agent cannot run: There is a session "ann" already; nothing was written to it. Continue it with runtime.resume("ann"), or choose another id.',
+    'An agent cannot run: A session "ann" already exists; nothing was written to it. Continue it with runtime.resume("ann"), or choose another id.',
   ]);
   const agent = createAgent({ session: await second.resume("ann", { create: true }), model: echo().model });
   agent.start();

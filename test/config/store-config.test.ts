@@ -18,7 +18,7 @@ describe("problems", () => {
     [
       "a url without a database",
       'store = "postgres://me:secret@host"',
-      `1:1: store: names no database; it is an address such as ${SHAPE}.`,
+      `1:1: store: names no database; it must be a URL such as ${SHAPE}.`,
     ],
     ["a url from a variable that is not set", 'store = "${NOWHERE}"', "1:1: store: the environment variable NOWHERE is not set."],
     ["a schema of a file", '[store]\npath = "a.db"\nschema = "b"', "3:1: store.schema: belongs to a database; name it by url."],

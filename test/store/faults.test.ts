@@ -25,7 +25,7 @@ describe("I02 when the disk is full", () => {
     const error = {
       code: "store_failed",
       message: `The store ${path} could not be written: database or disk is full (SQLITE_FULL).`,
-      hint: "Free space on its disk; what waits is tried again.",
+      hint: "Free space on its disk; waiting writes are retried.",
     };
     let failure: unknown;
     while (failure === undefined) {
@@ -158,7 +158,7 @@ testInCI(
     const error = {
       code: "store_failed",
       retryable: false,
-      message: expect.stringContaining(`The store ${path} cannot be used any more: its thread`),
+      message: expect.stringContaining(`The store ${path} can no longer be used: its thread`),
     };
     for (const wait of waits) expect(await wait).toMatchObject(error);
     await expect(store.list()).rejects.toMatchObject(error);
@@ -179,11 +179,11 @@ describe("I01 a log that is damaged", () => {
     const { store, file } = await damagedStore(
       "update haft_event set body = replace(body, 'message 3', 'message 4') where session = '\"a\"' and position = 3",
     );
-    const damage = { position: 3, reason: "it does not have the checksum it should have" };
+    const damage = { position: 3, reason: "its checksum is wrong" };
     expect(await store.read("a")).toEqual({ events: messages("a", 1, 2), next: undefined, damage });
     const error = {
       code: "corrupt_record",
-      message: 'Session "a" is damaged behind its first 2 events (event 3: it does not have the checksum it should have).',
+      message: 'Session "a" is damaged after its first 2 events (event 3: its checksum is wrong).',
       hint: "Those can be read: export them, and continue in a new session.",
     };
     await expect(store.claim("a")).rejects.toMatchObject(error);
@@ -236,7 +236,7 @@ describe("I01 a log that is damaged", () => {
 
   test("is marked in the list when its own record is", async () => {
     const { store } = await damagedStore("update haft_session set updated_at = 99 where id = '\"a\"'");
-    const damage = "its record does not have the checksum it should have";
+    const damage = "the checksum of its record is wrong";
     expect((await store.list()).map((session) => [session.sessionId, session.damage])).toEqual([
       ["a", damage],
       ["b", undefined],

@@ -127,7 +127,7 @@ test("I13 a file whose steps were others, as between two releases, is left as it
   const path = fileOfVersion1("insert into haft_migration values (2, 'artifacts')");
   await expect(localStore(path).store.open()).rejects.toMatchObject({
     code: "corrupt_record",
-    message: `The store ${path} was made by other steps: its version 2 is "artifacts"; that of this Haft is "jobs".`,
+    message: `The store ${path} was created by other migrations: its version 2 is "artifacts"; in this version of Haft it is "jobs".`,
     hint: expect.stringContaining("export its sessions"),
   });
   const { store } = localStore(path, { readOnly: true });
@@ -145,7 +145,7 @@ test("I13 a file of the current version whose steps were others is refused as we
   file.close();
   await expect(localStore(path).store.open()).rejects.toMatchObject({
     code: "corrupt_record",
-    message: expect.stringContaining("was made by other steps: its version "),
+    message: expect.stringContaining("was created by other migrations: its version "),
   });
   const { store } = localStore(path, { readOnly: true });
   expect((await store.read("trip")).events).toEqual([]);

@@ -22,7 +22,7 @@ test("I02 what is written after the file was removed is not acknowledged", async
   log.append(messages("s", 3, 3));
   await expect(log.whenDurable()).rejects.toMatchObject({
     code: "store_failed",
-    message: expect.stringContaining("is not there any more"),
+    message: expect.stringContaining("no longer exists"),
   });
   await close();
 });
@@ -36,7 +36,7 @@ test("I02 nor is what is written while another file stands in its place; once it
   await other.close();
   renameSync(`${path}.other`, path);
   log.append(messages("s", 3, 3));
-  await expect(log.whenDurable()).rejects.toMatchObject({ message: expect.stringContaining("is another one than was opened") });
+  await expect(log.whenDurable()).rejects.toMatchObject({ message: expect.stringContaining("is not the one that was opened") });
   renameSync(`${path}.away`, path);
   await log.whenDurable();
   expect((await log.read()).events).toEqual(messages("s", 1, 3));
@@ -54,7 +54,7 @@ test.each<readonly [string, (bytes: number) => number]>([
   truncateSync(path, left(statSync(path).size));
   for (let number = 3; number < 10; number++) {
     log.append(messages("s", number, number));
-    await expect(log.whenDurable()).rejects.toMatchObject({ code: "corrupt_record", message: expect.stringContaining("was cut to") });
+    await expect(log.whenDurable()).rejects.toMatchObject({ code: "corrupt_record", message: expect.stringContaining("was truncated to") });
   }
   await close();
 });

@@ -27,7 +27,7 @@ test("a SQLite that is too old is refused before there is a file, which would be
   expect(await opened("old")).toEqual({
     said: expect.objectContaining({
       code: "store_failed",
-      message: "This Node.js brings SQLite 3.47.2, which can lose commits; 3.51.3 is the least.",
+      message: "This Node.js includes SQLite 3.47.2, which can lose commits; at least 3.51.3 is required.",
     }),
     files: [],
   });

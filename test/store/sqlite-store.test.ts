@@ -75,7 +75,7 @@ describe("a store that cannot be used says why:", () => {
     const other = new DatabaseSync(path);
     other.exec("create table diary (day text)");
     other.close();
-    const error = { code: "corrupt_record", message: `The store ${path} is not a store of Haft: it holds the tables diary.` };
+    const error = { code: "corrupt_record", message: `The store ${path} is not a store of Haft: it contains the tables diary.` };
     await expect(localStore(path).store.open()).rejects.toMatchObject(error);
     expect(allTables(path)).toEqual(["diary"]);
   });
@@ -84,7 +84,9 @@ describe("a store that cannot be used says why:", () => {
     const path = temporaryFile();
     await filled(localStore(path).store);
     change(path, "insert into haft_migration values (99, 'from the future')");
-    const message: unknown = expect.stringMatching(/^The store .* has format version 99; this Haft knows the versions up to \d+\.$/u);
+    const message: unknown = expect.stringMatching(
+      /^The store .* has format version 99; this version of Haft supports versions up to \d+\.$/u,
+    );
     const error = { code: "corrupt_record", message };
     await expect(localStore(path).store.open()).rejects.toMatchObject(error);
     await expect(localStore(path, { readOnly: true }).store.open()).rejects.toMatchObject(error);

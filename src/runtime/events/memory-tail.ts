@@ -48,9 +48,9 @@ export class MemoryTail extends EventTail {
 
   async check(cursor: string): Promise<void> {
     if (!/^(?:\d{1,15}-[0-9a-z]{1,12})$/u.test(cursor))
-      throw new ToolError("invalid_argument", `${JSON.stringify(cursor.slice(0, 60))} is no place to read events on from.`);
+      throw new ToolError("invalid_argument", `${JSON.stringify(cursor.slice(0, 60))} is not a cursor from which events can be read.`);
     if (this.window.indexAfter(cursor) !== undefined) return;
-    throw new ToolError("gone", `Events cannot be read on from ${cursor}: that place is not in memory any more.`, {
+    throw new ToolError("gone", `Events cannot be read from the cursor ${cursor}: it is no longer in memory.`, {
       hint: "Read the sessions from the beginning, then continue from now on. With a store, events are kept.",
     });
   }

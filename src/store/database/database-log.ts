@@ -208,6 +208,6 @@ export class DatabaseLog implements EventLog, BufferedLog {
 function goneFrom(sessionId: string, position: number): ToolError {
   return new ToolError(
     "conflict",
-    `The store has nothing of session ${JSON.stringify(sessionId)} from event ${position} on: it was removed, and its id may belong to another.`,
+    `The store has no events of session ${JSON.stringify(sessionId)} from event ${position} on: it was removed, and its id may belong to another session.`,
   );
 }

@@ -145,7 +145,7 @@ export class DatabaseStore implements Store {
   create(sessionId: string, options: LogOptions): EventLog {
     this.#requireWritable();
     if (this.#logs.has(sessionId) || this.#claims.has(sessionId)) {
-      throw new ToolError("duplicate", `Session ${JSON.stringify(sessionId)} is open already.`, { operatorHint: "Choose another id." });
+      throw new ToolError("duplicate", `Session ${JSON.stringify(sessionId)} is already open.`, { operatorHint: "Choose another id." });
     }
     const lost = options.parent === undefined ? undefined : this.#lost.get(options.parent.sessionId);
     if (lost !== undefined) throw lost;
@@ -165,7 +165,7 @@ export class DatabaseStore implements Store {
     this.#requireWritable();
     const open = this.#logs.get(sessionId);
     if (this.#claims.has(sessionId) || (open !== undefined && !takeOver)) throw this.#busy(sessionId);
-    open?.lose(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed again; this log of it can write no more.`));
+    open?.lose(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed again; this log can no longer write to it.`));
     this.#claims.add(sessionId);
     try {
       await this.open();
@@ -306,7 +306,7 @@ export class DatabaseStore implements Store {
 
   #busy(sessionId: string): ToolError {
     return new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in this process, ${process.pid}.`, {
-      operatorHint: "Close it there, or claim it with takeOver: what is open there can then write no more.",
+      operatorHint: "Close it there, or claim it with takeOver: the session that is open there can then no longer write.",
     });
   }
 }

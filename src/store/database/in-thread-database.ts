@@ -31,7 +31,7 @@ export class InThreadDatabase implements LogDatabase {
 
   async open(): Promise<void> {
     const { place, ports = systemPorts } = this.#options;
-    const say = (): void => ports.log.warn(`${place} has not answered for ${SAID_AFTER_MS / 1_000} s, and is waited for.`);
+    const say = (): void => ports.log.warn(`${place} has not answered for ${SAID_AFTER_MS / 1_000} s; the call is still waiting.`);
     const cancel = ports.clock.timer(say, SAID_AFTER_MS);
     try {
       await this.#open();

@@ -345,8 +345,8 @@ export class WriteBuffer {
   #overflow(bytes: number): ToolError {
     const waits = `${this.#bytes} bytes of events wait to be written, and ${bytes} more would pass the limit of ${this.#options.maxBytes}`;
     const why = this.#problem === undefined ? "" : ` The last try failed: ${this.#problem.message}`;
-    return new ToolError("store_failed", `The events were not taken: ${waits}.${why}`, {
-      hint: this.#problem?.hint ?? "Wait for whenDurable() now and then, or raise maxBufferedBytes.",
+    return new ToolError("store_failed", `The events were not accepted: ${waits}.${why}`, {
+      hint: this.#problem?.hint ?? "Await whenDurable() from time to time, or raise maxBufferedBytes.",
       ...(this.#problem === undefined ? {} : { cause: this.#problem }),
     });
   }

@@ -113,7 +113,7 @@ export class MemoryAccess implements AccessStore {
     }
     const [oldest] = this.#requests.values();
     if (oldest !== undefined && this.#requestBytes + RECORD_BYTES > this.#maxRequestBytes)
-      throw new ToolError("unavailable", "The server remembers as many requests with an Idempotency-Key as it can.", {
+      throw new ToolError("unavailable", "The server already remembers as many requests with an Idempotency-Key as it can.", {
         retryable: true,
         outcome: "not_started",
         retryAfterMs: oldest.at + KEYED_REQUEST_KEPT_MS - at,

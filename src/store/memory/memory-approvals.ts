@@ -97,7 +97,7 @@ export class MemoryApprovals implements ApprovalStore {
   }
 
   async addRule(rule: ApprovalRule): Promise<void> {
-    if (this.#rules.has(rule.id)) throw new ToolError("duplicate", `There is an approval rule ${JSON.stringify(rule.id)} already.`);
+    if (this.#rules.has(rule.id)) throw new ToolError("duplicate", `An approval rule ${JSON.stringify(rule.id)} already exists.`);
     this.#rules.set(rule.id, rule);
   }
 

@@ -179,7 +179,7 @@ class BossQueue implements SessionQueue {
     const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : undefined;
     if (/pg-boss is not installed|database schema|migrat/iu.test(why) && code === undefined)
       return new ToolError("corrupt_record", `${this.#place} has no tables yet, or those of another version: ${why}`, {
-        operatorHint: "Run haft store migrate with a role that may make tables.",
+        operatorHint: "Run haft store migrate with a role that may create tables.",
         cause: thrown,
       });
     const hint = code === "42501" ? { operatorHint: "Run haft store migrate with a role that may, and grant this one its tables." } : {};
@@ -203,8 +203,8 @@ function answersWithin(answerTimeoutMs: number): ConstructorOptions {
 /** The schema of pg-boss's tables. @throws ToolError `invalid_argument` if no name can be derived from the store's schema */
 function bossSchema({ schema }: PostgresSettings): string {
   if (SCHEMA_NAME.test(schema)) return `${schema.toLowerCase()}_jobs`;
-  throw new ToolError("invalid_argument", `The schema ${JSON.stringify(schema)} cannot have a queue of jobs beside it.`, {
-    hint: "Its name needs letters, digits and _ alone, 45 at most.",
+  throw new ToolError("invalid_argument", `The schema ${JSON.stringify(schema)} cannot be used with a queue of jobs.`, {
+    hint: "Its name may contain only letters, digits and _, at most 45 of them.",
   });
 }
 

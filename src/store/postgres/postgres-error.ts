@@ -9,10 +9,10 @@ interface Meaning {
 }
 
 const GRANTS =
-  "Grant the role of url usage of the schema, and select, insert, update and delete on its tables; a store that is opened once by a role that may create tables makes them.";
+  "Grant the role in url usage on the schema, and select, insert, update and delete on its tables; they are created when a role that may create tables opens the store once.";
 const CHANGED: Meaning = {
   code: "corrupt_record",
-  hint: "Its tables are not those of Haft any more: restore them from a backup, or give the store a schema of its own.",
+  hint: "Its tables are no longer those of Haft: restore them from a backup, or use a separate schema for the store.",
 };
 const UNTRUSTED: Meaning = {
   hint: "Name the file with the certificate of its authority in url, as in ?sslmode=verify-full&sslrootcert=/etc/ssl/authority.pem, or in NODE_EXTRA_CA_CERTS.",
@@ -24,22 +24,24 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map([
   ["28P01", { hint: "Correct the user or the password in url." }],
   [
     "28000",
-    { hint: "Correct the user in url, or allow it in pg_hba.conf of the server; one that asks for TLS needs ?sslmode=verify-full in url." },
+    {
+      hint: "Correct the user in url, or allow it in pg_hba.conf of the server; a server that requires TLS needs ?sslmode=verify-full in url.",
+    },
   ],
   ["3D000", { hint: "Create the database, or correct its name in url." }],
   ["42501", { hint: GRANTS }],
   [
     "25006",
-    { hint: "The server takes no writes: it is a standby, or read-only. url must lead to the primary; what waits is tried again." },
+    { hint: "The server accepts no writes: it is a standby, or read-only. url must point to the primary; waiting writes are retried." },
   ],
   [
     "53300",
     { hint: "The server has no connection left: lower maxConnections, raise max_connections of the server, or put PgBouncer in front." },
   ],
-  ["53100", { hint: "Free space on the disk of the server; what waits is tried again." }],
-  ["53200", { hint: "The server is out of memory; what waits is tried again." }],
-  ["55P03", { hint: "Another process holds the row for longer than lockTimeoutMs; what waits is tried again." }],
-  ["57014", { hint: "The server ended a statement that took too long; look at statement_timeout of the role." }],
+  ["53100", { hint: "Free space on the disk of the server; waiting writes are retried." }],
+  ["53200", { hint: "The server is out of memory; waiting writes are retried." }],
+  ["55P03", { hint: "Another process has held the row for longer than lockTimeoutMs; waiting writes are retried." }],
+  ["57014", { hint: "The server ended a statement that took too long; check statement_timeout of the role." }],
   ["42P01", CHANGED],
   ["42703", CHANGED],
   ["42P10", CHANGED],
@@ -51,7 +53,7 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map([
   ["SELF_SIGNED_CERT_IN_CHAIN", UNTRUSTED],
   ["DEPTH_ZERO_SELF_SIGNED_CERT", UNTRUSTED],
   ["CERT_HAS_EXPIRED", { hint: "Renew the certificate of the server, or correct the clock of this machine." }],
-  ["ERR_TLS_CERT_ALTNAME_INVALID", { hint: "Write the host in url as the certificate of the server names it." }],
+  ["ERR_TLS_CERT_ALTNAME_INVALID", { hint: "Write the host in url as it is in the certificate of the server." }],
   ["ENOTFOUND", { hint: "Correct the host in url." }],
   ["EACCES", { hint: "This user may not reach the socket or the file that url names." }],
 ]);
@@ -80,8 +82,8 @@ const REFUSALS: readonly (readonly [text: RegExp, meaning: Meaning])[] = [
 /** Codes of refusals that last until a login, a certificate or a right is changed. */
 const FINAL_CODES =
   /^(?:28\w{3}|3D000|42501|EACCES|CERT_\w+|ERR_TLS_CERT_\w+|UNABLE_TO_\w+|SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT)$/u;
-const NO_FILE: Meaning = { hint: "url names a file that is not there; correct sslrootcert, sslcert or sslkey." };
-const UNREACHABLE: Meaning = { hint: "Start PostgreSQL, or correct url; what waits is tried again." };
+const NO_FILE: Meaning = { hint: "url names a file that does not exist; correct sslrootcert, sslcert or sslkey." };
+const UNREACHABLE: Meaning = { hint: "Start PostgreSQL, or correct url; waiting writes are retried." };
 
 /**
  * SQLSTATEs and system codes of connections that ended, could not be made, or are of no use. 25006 is among them: after a failover, a connection to a
@@ -115,13 +117,13 @@ export interface PostgresTimes {
 
 /** Timeouts of `pg`, whose messages say neither what was waited for nor how long. */
 const TIMEOUTS: readonly (readonly [text: RegExp, what: (times: PostgresTimes) => string])[] = [
-  [/query read timeout/iu, ({ answerTimeoutMs: ms }) => `it gave no answer to a statement for ${ms} ms (answerTimeoutMs)`],
+  [/query read timeout/iu, ({ answerTimeoutMs: ms }) => `it did not answer a statement within ${ms} ms (answerTimeoutMs)`],
   [
     /due to connection timeout|timeout exceeded when trying to connect|timeout expired/iu,
-    ({ connectTimeoutMs: ms }) => `no connection came about, or became free, for ${ms} ms (connectTimeoutMs)`,
+    ({ connectTimeoutMs: ms }) => `no connection was made or became free within ${ms} ms (connectTimeoutMs)`,
   ],
 ];
-const SILENT: Meaning = { hint: "See whether PostgreSQL, and what is in front of it, answers; what waits is tried again." };
+const SILENT: Meaning = { hint: "Check that PostgreSQL, and any proxy in front of it, answers; waiting writes are retried." };
 
 /** Converts an error of the driver or server to `store_failed`, or to `corrupt_record` if the data is the cause. Returns a ToolError unchanged. */
 export function explainPostgres(thrown: unknown, doing: string, times?: PostgresTimes): ToolError {

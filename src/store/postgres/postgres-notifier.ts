@@ -247,7 +247,7 @@ export class PostgresNotifier implements StoreNotifier {
     if (this.#isHeard || lost.aborted || this.#isWarned || this.#isClosed) return;
     this.#isWarned = true;
     this.#log.warn(
-      "No notifications of PostgreSQL arrive, as through PgBouncer in transaction mode: what other processes write is looked for twice a second. With notify: false (notify = false in [store]) nothing is expected.",
+      "No notifications of PostgreSQL arrive, as is the case through PgBouncer in transaction mode: the store polls twice a second for what other processes write. With notify: false (notify = false in [store]) it does not expect notifications.",
     );
   }
 

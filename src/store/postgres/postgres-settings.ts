@@ -35,13 +35,13 @@ export function isPostgresUrl(text: string): boolean {
 
 /** Explains why a text is not the address of a database; undefined if it is one. Repeats no part of it, because it may contain a password. */
 export function postgresUrlProblem(text: unknown): string | undefined {
-  if (typeof text !== "string" || text === "") return `url is missing; it is an address such as ${SHAPE}.`;
+  if (typeof text !== "string" || text === "") return `url is missing; it must be a URL such as ${SHAPE}.`;
   if (!isPostgresUrl(text)) return `url must begin with postgres://, as in ${SHAPE}.`;
   if (namesSeveralHosts(text))
-    return "url names several hosts, and a connection is made to one. Name one that leads to the primary, such as that of a proxy or of a service.";
+    return "url names several hosts, but only one is supported. Name one that leads to the primary, such as a proxy or a service.";
   const url = parseUrl(text);
-  if (url === undefined || hasRestOfPassword(url)) return `url is not an address such as ${SHAPE}. ${ESCAPES}`;
-  return url.pathname.length > 1 ? undefined : `url names no database; it is an address such as ${SHAPE}.`;
+  if (url === undefined || hasRestOfPassword(url)) return `url is not a URL such as ${SHAPE}. ${ESCAPES}`;
+  return url.pathname.length > 1 ? undefined : `url names no database; it must be a URL such as ${SHAPE}.`;
 }
 
 /** Returns the settings with defaults filled in. @throws ToolError `invalid_argument` */

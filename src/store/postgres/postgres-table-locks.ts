@@ -34,7 +34,7 @@ export function tableLocks(store: {
 }
 
 function beingChanged(place: string, cause: unknown): ToolError {
-  return new ToolError("store_failed", `${place} has to be changed, and another process is changing tables on this server (55P03).`, {
+  return new ToolError("store_failed", `${place} has to be migrated, but another process is changing tables on this server (55P03).`, {
     operatorHint: "Wait until it is done, then start this process again.",
     cause,
   });
@@ -63,10 +63,10 @@ async function requireRights(
   const [rights] = rows;
   const lack = rights === undefined ? "its rights cannot be read" : lackOf(rights, schema);
   if (rights !== undefined && lack === undefined) return rights.hasSchema;
-  throw new ToolError("store_failed", `${place} has to be changed, which its role may not do: ${lack}.`, {
+  throw new ToolError("store_failed", `${place} has to be migrated, but its role may not do that: ${lack}.`, {
     retryable: false,
     operatorHint:
-      "Run haft store migrate with a role that may, such as the owner of the tables; then grant this one what it needs on them.",
+      "Run haft store migrate with a role that may, such as the owner of the tables; then grant this role the rights that it needs on them.",
   });
 }
 

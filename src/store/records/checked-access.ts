@@ -35,6 +35,6 @@ function checkedKey(key: StoredKey): StoredKey {
   const { id, name, salt, hash } = key;
   for (const [field, value] of Object.entries({ id, name, salt, hash }))
     if (typeof value !== "string" || value === "" || value.length > MAX_TEXT)
-      throw new ToolError("invalid_argument", `${field} of a key is a string of 1 to ${MAX_TEXT} characters.`);
+      throw new ToolError("invalid_argument", `${field} of a key must be a string of 1 to ${MAX_TEXT} characters.`);
   return key;
 }

@@ -50,7 +50,7 @@ function tryEncode<Encoded>(event: SessionEvent, encode: (event: SessionEvent) =
 function jsonText(event: SessionEvent): string {
   const text: unknown = JSON.stringify(event);
   if (typeof text === "string") return text;
-  throw new TypeError("It has no JSON text.");
+  throw new TypeError("It cannot be written as JSON.");
 }
 
 /** @param text the event's JSON, which may lack the contents of its strings */

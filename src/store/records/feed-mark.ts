@@ -17,8 +17,8 @@ export function writeMark({ sequence, seal }: FeedMark): string {
 export function readMark(text: string): FeedMark {
   const found = typeof text === "string" ? MARK.exec(text) : null;
   if (found === null) {
-    throw new ToolError("invalid_argument", `${JSON.stringify(text)?.slice(0, 60)} is no place to read events on from.`, {
-      hint: "Give what came with an event, unchanged, or 0 for the first event.",
+    throw new ToolError("invalid_argument", `${JSON.stringify(text)?.slice(0, 60)} is not a cursor from which events can be read.`, {
+      hint: "Pass the cursor that came with an event, unchanged, or 0 for the first event.",
     });
   }
   const { sequence, seal } = found.groups ?? {};
@@ -26,7 +26,7 @@ export function readMark(text: string): FeedMark {
 }
 
 export function unknownMark(text: string): ToolError {
-  return new ToolError("gone", `Events cannot be read on from ${text}: that place is not known here.`, {
+  return new ToolError("gone", `Events cannot be read from the cursor ${text}: it is not known here.`, {
     hint: "Read the sessions from the beginning, then continue from now on.",
   });
 }

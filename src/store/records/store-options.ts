@@ -49,7 +49,7 @@ export function checkListOptions({
   parentId,
 }: ListOptions): CheckedListOptions {
   if (sessionIds !== undefined && sessionIds.length > MOST_NAMED)
-    throw new ToolError("invalid_argument", `A list of sessions names at most ${MOST_NAMED} of them, not ${sessionIds.length}.`);
+    throw new ToolError("invalid_argument", `A list of sessions can name at most ${MOST_NAMED} sessions, not ${sessionIds.length}.`);
   return {
     ...omitUndefined({ sessionId, sessionIds: sessionIds && [...sessionIds], parentId }),
     limit: requireWhole("limit", limit, 1),

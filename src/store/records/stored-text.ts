@@ -16,7 +16,7 @@ export function storedKey(text: string, maxBytes: number): string {
   return Buffer.byteLength(stored) <= maxBytes ? stored : `#${hash("sha256", stored)}`; // no JSON text begins with #
 }
 
-/** @throws ToolError if `stored` is not the JSON of a string */
+/** @throws ToolError if `stored` is not a JSON string */
 export function originalText(stored: string): string {
   const text = parseJson(stored, LIMITS);
   if (typeof text !== "string") throw new ToolError("corrupt_record", `A stored text is not a string: ${stored.slice(0, 60)}.`);
@@ -41,7 +41,7 @@ export function storedTexts(texts: readonly string[]): string {
 export function originalTexts(stored: string): readonly string[] {
   const texts: unknown = parseJson(stored, LIMITS);
   if (isStringArray(texts)) return texts;
-  throw new ToolError("corrupt_record", `A stored array of strings is something else: ${stored.slice(0, 60)}.`);
+  throw new ToolError("corrupt_record", `A stored value is not an array of strings: ${stored.slice(0, 60)}.`);
 }
 
 /** Converts a time to whole milliseconds within the range of safe integers. */

@@ -69,7 +69,7 @@ const CALL = shape({
 });
 
 export function takenKey(id: string): ToolError {
-  return new ToolError("duplicate", `There is a key ${JSON.stringify(id)} already.`);
+  return new ToolError("duplicate", `A key ${JSON.stringify(id)} already exists.`);
 }
 
 /** @throws ToolError `corrupt_record`, so that a damaged key grants no access */

@@ -33,7 +33,7 @@ const FIRST_CHUNK = 64;
 const SMALL_CHUNK_CHARS = 1024 * 1024;
 const UNKNOWN_END = Number.MAX_SAFE_INTEGER;
 const MISSING = "it is missing";
-const WRONG_SUM = "it does not have the checksum it should have";
+const WRONG_SUM = "its checksum is wrong";
 
 export class LogReader {
   readonly #connection: SqlConnection;
@@ -223,7 +223,7 @@ function checkRow(id: string, row: SessionTable): FoundSession {
     row.parent_length >= 0 &&
     row.length >= row.parent_length &&
     (row.parent_id === null || typeof row.parent_id === "string");
-  const damage = "the session's own record does not have the checksum it should have";
+  const damage = "the checksum of the session's own record is wrong";
   if (!sound) return recordless(id, damage);
   return { row, damage: sessionChecksum(row) === row.checksum ? undefined : damage };
 }

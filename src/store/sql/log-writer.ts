@@ -221,7 +221,7 @@ export class LogWriter {
   async #takenOver(transaction: Transaction<Tables>, write: LogWrite, row: SessionTable): Promise<ToolError> {
     const owner = row.owner === null ? undefined : await this.#owner.describe(transaction, row.owner);
     const by = owner === undefined ? "was claimed by another process and closed again" : `is claimed by ${owner.text} now`;
-    return new ToolError("conflict", `Session ${name(write)} ${by}; this log of it can write no more.`, {
+    return new ToolError("conflict", `Session ${name(write)} ${by}; this log can no longer write to it.`, {
       operatorHint: "Claim the session again to continue it.",
     });
   }
@@ -241,7 +241,7 @@ function refusal({ sessionId }: LogWrite, error: ToolError): LogRefusal {
 }
 
 function littered(write: LogWrite): ToolError {
-  return new ToolError("corrupt_record", `Session ${name(write)} cannot be written: there are events behind its end already.`);
+  return new ToolError("corrupt_record", `Session ${name(write)} cannot be written: there are already events after its end.`);
 }
 
 function unfit(write: LogWrite, cause: unknown): ToolError {
@@ -249,7 +249,7 @@ function unfit(write: LogWrite, cause: unknown): ToolError {
 }
 
 function duplicate(write: LogWrite): ToolError {
-  return new ToolError("duplicate", `There is a session ${name(write)} already; nothing was written to it.`, {
+  return new ToolError("duplicate", `A session ${name(write)} already exists; nothing was written to it.`, {
     operatorHint: `Continue it with runtime.resume(${name(write)}), or choose another id.`,
   });
 }
@@ -257,7 +257,7 @@ function duplicate(write: LogWrite): ToolError {
 function removed(write: LogWrite): ToolError {
   return new ToolError(
     "conflict",
-    `Session ${name(write)} was removed by another process, or the database lost it; this log of it can write no more.`,
+    `Session ${name(write)} was removed by another process, or the database lost it; this log can no longer write to it.`,
   );
 }
 
@@ -268,6 +268,6 @@ function orphan(write: LogWrite, from: string): ToolError {
 function elsewhere(write: LogWrite, length: number): ToolError {
   return new ToolError(
     "conflict",
-    `Session ${name(write)} has ${plural(length, "event")}, none of them at position ${write.from} as this log has it.`,
+    `Session ${name(write)} has ${plural(length, "event")}, which do not match this log at position ${write.from}.`,
   );
 }

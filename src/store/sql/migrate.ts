@@ -72,7 +72,7 @@ export async function requireReadable(connection: SqlConnection): Promise<void> 
   const { tables, place } = connection;
   if ((await quickVersion(tables)) === CURRENT_VERSION || (await formatVersion(connection, tables)) > 0) return;
   throw new ToolError("corrupt_record", `${place} is empty: there is nothing to read.`, {
-    hint: "Open it once for writing: that makes its tables.",
+    hint: "Open it once for writing: that creates its tables.",
   });
 }
 
@@ -82,7 +82,7 @@ export async function requireCurrent(connection: SqlConnection): Promise<void> {
   if ((await quickVersion(tables)) === CURRENT_VERSION) return requireSameSteps(connection, tables);
   const version = await formatVersion(connection, tables);
   if (version === CURRENT_VERSION) return;
-  const what = version === 0 ? "has no tables yet" : `has format version ${version}; this Haft works with ${CURRENT_VERSION}`;
+  const what = version === 0 ? "has no tables yet" : `has format version ${version}; this version of Haft works with ${CURRENT_VERSION}`;
   throw new ToolError("corrupt_record", `${place} ${what}.`, {
     operatorHint: "Run haft store migrate with a role that may change tables.",
   });
@@ -92,13 +92,13 @@ export async function requireCurrent(connection: SqlConnection): Promise<void> {
 const PARTS = {
   jobs: { since: 2, lack: "lists no jobs" },
   access: { since: 3, lack: "keeps no keys and no refusals" },
-  feed: { since: 5, lack: "has no order of the events of all sessions" },
+  feed: { since: 5, lack: "does not order the events of all sessions" },
   approvals: { since: 6, lack: "keeps no approvals" },
   artifacts: { since: 9, lack: "keeps no artifacts" },
   leases: { since: 11, lack: "keeps no leases" },
   processes: { since: 13, lack: "does not describe its processes" },
   channels: { since: 14, lack: "keeps no messages on channels" },
-  calls: { since: 15, lack: "keeps no calls of no session" },
+  calls: { since: 15, lack: "keeps no calls outside of sessions" },
 } as const;
 
 /** Rejects a store that was opened for reading and whose version lacks the part. @throws ToolError `corrupt_record` */
@@ -126,16 +126,16 @@ async function formatVersion(connection: SqlConnection, tables: Kysely<Tables>):
   const names = await connection.tableNames(tables);
   if (names.length === 0) return 0;
   if (!names.includes("haft_migration")) {
-    throw new ToolError("corrupt_record", `${place} is not a store of Haft: it holds the tables ${names.slice(0, 5).join(", ")}.`, {
-      hint: "Nothing was changed. Give the store a file of its own.",
+    throw new ToolError("corrupt_record", `${place} is not a store of Haft: it contains the tables ${names.slice(0, 5).join(", ")}.`, {
+      hint: "Nothing was changed. Use a separate file for the store.",
     });
   }
   const version: unknown = await lastMigration(tables);
   if (typeof version === "number" && Number.isInteger(version) && version >= 1 && version <= CURRENT_VERSION) return version;
   throw new ToolError(
     "corrupt_record",
-    `${place} has format version ${String(version)}; this Haft knows the versions up to ${CURRENT_VERSION}.`,
-    { hint: "Nothing was changed. Open it with the Haft that wrote it, or with a newer one." },
+    `${place} has format version ${String(version)}; this version of Haft supports versions up to ${CURRENT_VERSION}.`,
+    { hint: "Nothing was changed. Open it with the version of Haft that wrote it, or with a newer one." },
   );
 }
 
@@ -146,7 +146,7 @@ async function requireSameSteps({ place }: SqlConnection, tables: Kysely<Tables>
   if (other === undefined) return;
   throw new ToolError(
     "corrupt_record",
-    `${place} was made by other steps: its version ${other.version} is ${JSON.stringify(other.name)}; that of this Haft is ${JSON.stringify(MIGRATIONS[other.version - 1]?.name)}.`,
+    `${place} was created by other migrations: its version ${other.version} is ${JSON.stringify(other.name)}; in this version of Haft it is ${JSON.stringify(MIGRATIONS[other.version - 1]?.name)}.`,
     {
       hint: "Nothing was changed. An unreleased version made it: export its sessions (haft sessions export), and import them into a new store.",
     },

@@ -14,7 +14,7 @@ const VERIFIED_AT_ONCE = 5_000;
 const VERIFIED_WITH_CLAIM = 500;
 /** A hint for development servers, which load a changed module again and leave its earlier stores open. */
 const LOADED_AGAIN =
-  "That is another store in this process, or a container with the same host name: where a module is loaded again, keep the runtime on globalThis. ";
+  "That is another store in this process, or a container with the same host name: if modules are reloaded, keep the runtime on globalThis. ";
 
 export interface SessionClaimsParts {
   readonly owner: Owner;
@@ -129,7 +129,7 @@ export class SessionClaims {
     const living = await this.#owner.describe(transaction, owner);
     if (living === undefined) return;
     throw new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in ${living.text}.`, {
-      operatorHint: `${living.mayBeThisProcess ? LOADED_AGAIN : ""}Close it there, or claim it with takeOver: what is open there can then write no more.`,
+      operatorHint: `${living.mayBeThisProcess ? LOADED_AGAIN : ""}Close it there, or claim it with takeOver: the session that is open there can then no longer write.`,
     });
   }
 }
@@ -153,7 +153,7 @@ export function notFound(sessionId: string): ToolError {
 }
 
 function damaged(sessionId: string, sound: number, reason: string): ToolError {
-  return new ToolError("corrupt_record", `Session ${JSON.stringify(sessionId)} is damaged behind its first ${sound} events (${reason}).`, {
+  return new ToolError("corrupt_record", `Session ${JSON.stringify(sessionId)} is damaged after its first ${sound} events (${reason}).`, {
     hint: "Those can be read: export them, and continue in a new session.",
   });
 }

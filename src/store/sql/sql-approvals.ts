@@ -180,7 +180,7 @@ export class SqlApprovals implements ApprovalStore {
   async #requireOwn(tables: Transaction<Tables>, sessionId: string): Promise<void> {
     const row = await tables.selectFrom("haft_session").select("owner").where("id", "=", storedText(sessionId)).executeTakeFirst();
     if (row === undefined || row.owner === null || row.owner === this.#owner.id) return;
-    throw new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed by another process, which asks its questions.`, {
+    throw new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed by another process, which now asks its questions.`, {
       operatorHint: "Answer them in that process, or claim the session again to continue it here.",
     });
   }
@@ -202,7 +202,7 @@ export class SqlApprovals implements ApprovalStore {
       await insertRule(this.#connection.tables, rule);
     } catch (thrown: unknown) {
       if (!this.#connection.isTaken(thrown)) throw thrown;
-      throw new ToolError("duplicate", `There is an approval rule ${JSON.stringify(rule.id)} already.`, { cause: thrown });
+      throw new ToolError("duplicate", `An approval rule ${JSON.stringify(rule.id)} already exists.`, { cause: thrown });
     }
   }
 

@@ -158,14 +158,14 @@ export class SqlDatabase implements LogDatabase, LogRequests {
           return true;
         });
       } catch (error: unknown) {
-        throw this.#connection.isTaken(error) ? hasBranches(sessionId, "that was made just now") : error;
+        throw this.#connection.isTaken(error) ? hasBranches(sessionId, "a session that was created just now") : error;
       }
     });
   }
 
   async #remove(transaction: Transaction<Tables>, sessionId: string, id: string): Promise<void> {
     const child = await transaction.selectFrom("haft_session").select("id").where("parent_id", "=", id).limit(1).executeTakeFirst();
-    if (child !== undefined) throw hasBranches(sessionId, child.id);
+    if (child !== undefined) throw hasBranches(sessionId, `session ${child.id}`);
     await transaction.deleteFrom("haft_event").where("session", "=", id).execute();
     await transaction.deleteFrom("haft_job").where("session", "=", id).execute();
     await removeApprovals(transaction, id);
@@ -193,15 +193,15 @@ export class SqlDatabase implements LogDatabase, LogRequests {
   }
 
   cachePut(entry: CacheRecord): Promise<void> {
-    return this.#do("could not keep a result", (tables) => this.#cache.put(tables, entry));
+    return this.#do("could not store a result", (tables) => this.#cache.put(tables, entry));
   }
 
   cacheInvalidate(resources: readonly string[]): Promise<void> {
-    return this.#do("could not drop results", (tables) => this.#cache.invalidate(tables, resources));
+    return this.#do("could not remove results", (tables) => this.#cache.invalidate(tables, resources));
   }
 
   announce(description: ProcessDescription): Promise<void> {
-    return this.#do("could not announce this process", (tables) => this.#owner.announce(tables, description));
+    return this.#do("could not register this process", (tables) => this.#owner.announce(tables, description));
   }
 
   processes(): Promise<readonly StoredProcess[]> {
@@ -213,15 +213,15 @@ export class SqlDatabase implements LogDatabase, LogRequests {
   /** Renews this owner's lease, and releases claims that may have been made although their answers were lost. Must be called every `HEARTBEAT_MS`. */
   async beat(): Promise<void> {
     const { beats } = this.#options;
-    const beat = (): Promise<void> => this.#do("could not say that it is in use", (tables) => this.#owner.beat(tables));
+    const beat = (): Promise<void> => this.#do("could not be marked as in use", (tables) => this.#owner.beat(tables));
     // a server or role that allows no separate connection may still accept the statement on an open one
     await (beats === undefined ? beat() : beats.attempt(() => this.#owner.beat(beats.tables)).catch(beat));
-    await this.#do("could not give up a claim", (tables) => this.#doubtful.giveUp(tables));
+    await this.#do("could not release a claim", (tables) => this.#doubtful.giveUp(tables));
   }
 
   async close(): Promise<void> {
     try {
-      await this.#do("could not give up its claims", async (tables) => {
+      await this.#do("could not release its claims", async (tables) => {
         const { id } = this.#owner;
         if (id !== undefined) await removeLeases(tables, id);
         if (id !== undefined) await this.#cache.leave(tables);
@@ -242,7 +242,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
       length: row.length,
       ...omitUndefined({ parent, openedBy: owner?.text, openedIn: owner?.id, openedAt: owner?.address }),
       ...(row.owner !== null && owner === undefined ? { isLeftOpen: true } : {}),
-      ...(sessionChecksum(row) === row.checksum ? {} : { damage: "its record does not have the checksum it should have" }),
+      ...(sessionChecksum(row) === row.checksum ? {} : { damage: "the checksum of its record is wrong" }),
     };
   }
 
@@ -279,13 +279,13 @@ const JOB_FAILURES: Readonly<Record<keyof JobStore, string>> = {
   requestCancel: "could not be written",
   cancelRequests: "could not be read",
   unattended: "could not list its jobs",
-  prune: "could not forget jobs",
+  prune: "could not remove jobs",
 };
 
 function failureOf({ part, method }: StoreOperation): string {
   if (part === "jobs") return JOB_FAILURES[method];
   if (part === "feed") return "could not be read";
-  return part === "access" ? "could not answer for its keys" : "could not be used";
+  return part === "access" ? "could not access its keys" : "could not be used";
 }
 
 /** The part whose tables an older version may lack; undefined if the part checks that itself. */
@@ -298,7 +298,7 @@ function tablesOf({ part, method }: StoreOperation): "access" | "approvals" | "c
 function hasBranches(sessionId: string, child: string): ToolError {
   return new ToolError(
     "conflict",
-    `Session ${JSON.stringify(sessionId)} cannot be removed: session ${child} branches off it and shares its events.`,
+    `Session ${JSON.stringify(sessionId)} cannot be removed: ${child} branches off it and shares its events.`,
     { hint: "Remove the branch first." },
   );
 }

@@ -139,7 +139,7 @@ function jobOf(row: StoredJobTable, openedBy: string | undefined): StoredJob {
     try {
       return originalText(stored);
     } catch {
-      throw damaged(row, `${stored.slice(0, 60)} is not the JSON of a string`);
+      throw damaged(row, `${stored.slice(0, 60)} is not a JSON string`);
     }
   };
   return {

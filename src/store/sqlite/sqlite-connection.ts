@@ -221,7 +221,7 @@ function requireSameFile(path: string): () => void {
       size = found.size;
       return;
     }
-    const what = found === undefined ? "is not there any more" : "is another one than was opened";
+    const what = found === undefined ? "no longer exists" : "is not the one that was opened";
     throw new ToolError("store_failed", `The file ${path} ${what}; nothing more is written.`, {
       retryable: false,
       hint: "Put the file back, or restart with the one that is there now.",
@@ -246,7 +246,7 @@ function requireWholeFile(path: string, size: number): void {
   }
   const pageSize = header.readUInt16BE(16) === 1 ? 65_536 : header.readUInt16BE(16);
   if (size >= HEADER_BYTES && size >= header.readUInt32BE(28) * pageSize) return;
-  throw new ToolError("corrupt_record", `The file ${path} was cut to ${size} bytes while it was in use; nothing more is written.`, {
+  throw new ToolError("corrupt_record", `The file ${path} was truncated to ${size} bytes while it was in use; nothing more is written.`, {
     hint: "Put a copy of the file back, or open it with readOnly to read what is left.",
   });
 }

@@ -9,12 +9,12 @@ interface Meaning {
 /** Meanings by primary result code. @see https://sqlite.org/rescode.html */
 const MEANINGS: ReadonlyMap<number, Meaning> = new Map([
   [3, { name: "SQLITE_PERM", hint: "Allow this user to read and write the file and its folder." }],
-  [5, { name: "SQLITE_BUSY", hint: "Another process is writing to it for longer than busyTimeoutMs; what waits is tried again." }],
-  [6, { name: "SQLITE_LOCKED", hint: "Another connection is writing to it; what waits is tried again." }],
-  [7, { name: "SQLITE_NOMEM", hint: "Free memory; what waits is tried again." }],
-  [8, { name: "SQLITE_READONLY", hint: "Allow this user to write the file and its folder; what waits is tried again." }],
-  [10, { name: "SQLITE_IOERR", hint: "Look at the disk; what waits is tried again." }],
-  [13, { name: "SQLITE_FULL", hint: "Free space on its disk; what waits is tried again." }],
+  [5, { name: "SQLITE_BUSY", hint: "Another process has been writing to it for longer than busyTimeoutMs; waiting writes are retried." }],
+  [6, { name: "SQLITE_LOCKED", hint: "Another connection is writing to it; waiting writes are retried." }],
+  [7, { name: "SQLITE_NOMEM", hint: "Free memory; waiting writes are retried." }],
+  [8, { name: "SQLITE_READONLY", hint: "Allow this user to write the file and its folder; waiting writes are retried." }],
+  [10, { name: "SQLITE_IOERR", hint: "Check the disk; waiting writes are retried." }],
+  [13, { name: "SQLITE_FULL", hint: "Free space on its disk; waiting writes are retried." }],
   [14, { name: "SQLITE_CANTOPEN", hint: "The path must name a file in a folder that exists and that this user may write." }],
   [18, { name: "SQLITE_TOOBIG", hint: "One value is larger than a database can hold." }],
 ]);
@@ -33,7 +33,7 @@ const DAMAGED: Meaning = {
   name: "SQLITE_CORRUPT",
   hint: "Open a copy with readOnly to read what is left, export it, and continue in a new file.",
 };
-const NO_DATABASE: Meaning = { name: "SQLITE_NOTADB", hint: "Nothing was changed. Give the store a file of its own." };
+const NO_DATABASE: Meaning = { name: "SQLITE_NOTADB", hint: "Nothing was changed. Use a separate file for the store." };
 
 /**
  * The error of a host that has no `node:sqlite` or no threads, or forbids them.

@@ -11,7 +11,7 @@ export function requireVersion(version: string): void {
   if (differing < 0 || (parts[differing] ?? Number.NaN) > (LEAST_VERSION[differing] ?? 0)) return;
   throw new ToolError(
     "store_failed",
-    `This Node.js brings SQLite ${version}, which can lose commits; ${LEAST_VERSION.join(".")} is the least.`,
+    `This Node.js includes SQLite ${version}, which can lose commits; at least ${LEAST_VERSION.join(".")} is required.`,
     {
       hint: "Use Node.js 24.21, 22.23.3, or a newer one.",
     },

@@ -116,9 +116,9 @@ export class WorkerDatabase implements LogDatabase {
   #end(worker: Worker, why: string, cause?: Error): void {
     if (this.#worker !== worker) return;
     this.#worker = undefined;
-    this.#failure = new ToolError("store_failed", `The store ${this.#settings.path} cannot be used any more: ${why}.`, {
+    this.#failure = new ToolError("store_failed", `The store ${this.#settings.path} can no longer be used: ${why}.`, {
       retryable: false,
-      hint: "Acknowledged events are safe, all others are lost. Make a new store for the file.",
+      hint: "Acknowledged events are safe, all others are lost. Create a new store for the file.",
       cause,
     });
     for (const waiter of this.#waiters.values()) waiter.reject(this.#failure);

@@ -40,7 +40,7 @@ export async function* checkSessions(
     if (end === undefined) break;
     last = end;
   }
-  for (const id of await look(orphans)) yield damaged(id, "it has events, and no record");
+  for (const id of await look(orphans)) yield damaged(id, "it has events but no record");
 }
 
 async function nextSessions(
@@ -81,7 +81,7 @@ async function surplusProblem(tables: Transaction<Tables>, { id, length, parent_
     .orderBy("position")
     .limit(1)
     .executeTakeFirst();
-  return surplus === undefined ? undefined : `event ${surplus.position}: its record says that there is none`;
+  return surplus === undefined ? undefined : `event ${surplus.position}: the record of the session does not count it`;
 }
 
 async function orphans(tables: Transaction<Tables>): Promise<readonly string[]> {
@@ -108,7 +108,7 @@ function damaged(stored: string, problem: string): Finding {
     kind: "session",
     what: `session ${JSON.stringify(id)} is damaged: ${problem}`,
     wayOut:
-      "Write what can be read into a file by haft sessions export, import it under a new id, and remove the session; or restore a backup.",
+      "Save what can be read to a file with haft sessions export, import it under a new id, and remove the session; or restore a backup.",
   };
 }
 

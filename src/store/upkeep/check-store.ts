@@ -23,11 +23,11 @@ const ARTIFACTS_SINCE = 9;
 export async function* checkStore(connection: SqlConnection, options: UpkeepOptions = {}): AsyncGenerator<Finding, void, undefined> {
   const { version, pending } = await pendingSteps(connection);
   if (version === 0)
-    return yield { kind: "version", what: `${connection.place} has no tables yet`, wayOut: "haft store migrate makes them." };
+    return yield { kind: "version", what: `${connection.place} has no tables yet`, wayOut: "haft store migrate creates them." };
   if (pending.length > 0)
     yield {
       kind: "version",
-      what: `the store has format version ${version}; this Haft works with ${CURRENT_VERSION}`,
+      what: `the store has format version ${version}; this version of Haft works with ${CURRENT_VERSION}`,
       wayOut: "haft store migrate brings it up to date.",
     };
   for (const damage of (await connection.fileDamage?.(connection.tables)) ?? [])
@@ -52,8 +52,8 @@ async function* checkArtifacts({ tables }: SqlConnection, options: UpkeepOptions
     const rows = await query.orderBy("id").limit(ROWS_AT_ONCE).execute();
     for (const { id, data } of rows) {
       if (hash("sha256", Buffer.from(data, "base64")) === id) continue;
-      const wayOut = `Restore it from a backup; or forget it, so that the next answer with these bytes keeps it again: delete from haft_artifact where id = '${id}'`;
-      yield { kind: "artifact", what: `the artifact ${id} has another SHA-256`, wayOut };
+      const wayOut = `Restore it from a backup; or delete it, so that the next answer with these bytes stores it again: delete from haft_artifact where id = '${id}'`;
+      yield { kind: "artifact", what: `the bytes of the artifact ${id} do not match its SHA-256`, wayOut };
     }
     count += rows.length;
     options.onProgress?.("artifacts", count);
@@ -66,10 +66,10 @@ async function* checkArtifacts({ tables }: SqlConnection, options: UpkeepOptions
 /** Checks the cache in one transaction, because results come and go. A damaged entry is never used, so the check continues. */
 async function checkCache({ tables }: SqlConnection, options: UpkeepOptions): Promise<readonly Finding[]> {
   const { damaged, bytes, counted } = await lookAt(tables, (transaction) => lookAtCache(transaction, options));
-  const wayOut = "haft store prune --only cache --older-than 1m forgets cached results; they are read again when they are needed.";
+  const wayOut = "haft store prune --only cache --older-than 1m removes cached results; they are computed again when they are needed.";
   const findings: Finding[] = [];
   if (damaged > 0) findings.push({ kind: "cache", what: `${damaged} cached results are damaged, and are not used`, wayOut });
-  if (counted !== bytes) findings.push({ kind: "cache", what: `the cache has ${bytes} bytes and counts ${counted}`, wayOut });
+  if (counted !== bytes) findings.push({ kind: "cache", what: `the cache has ${bytes} bytes but counts ${counted}`, wayOut });
   return findings;
 }
 

@@ -75,7 +75,7 @@ export async function copyStore({ from, to }: StoreCopy, options: UpkeepOptions 
       for (const table of tables) await requireSame(target, table, sums.get(table.name) ?? new TableSum(), options);
       for await (const { what } of checkSessions(to, options, target))
         throw new ToolError("corrupt_record", `Nothing was copied: in ${from.place.replace(/^The /u, "the ")} ${what}.`, {
-          operatorHint: "haft store check lists all that is damaged, with a way out for each.",
+          operatorHint: "haft store check lists everything that is damaged, and what to do about it.",
         });
       return tables.map(({ name }) => ({ table: name, rows: sums.get(name)?.rows ?? 0, checksum: sums.get(name)?.checksum ?? "" }));
     }),
@@ -95,7 +95,7 @@ async function prepareTarget(to: SqlConnection, target: Transaction<Tables>): Pr
       .executeTakeFirst();
     if (row === undefined) continue;
     throw new ToolError("conflict", `${to.place} is not empty: ${name} has rows. Nothing was copied.`, {
-      operatorHint: "Copy into a place that has no store yet: a new file, a new database, or another schema by --schema.",
+      operatorHint: "Copy into a place that has no store yet: a new file, a new database, or another schema with --schema.",
     });
   }
 }

@@ -66,7 +66,7 @@ async function removeFile(path: string): Promise<void> {
 }
 
 function taken(path: string): ToolError {
-  return new ToolError("conflict", `There is already a file ${path}. Nothing was copied.`, {
-    operatorHint: "Name a file that is not there yet; a copy never adds to a store.",
+  return new ToolError("conflict", `The file ${path} already exists. Nothing was copied.`, {
+    operatorHint: "Name a file that does not exist yet; a copy never adds to a store.",
   });
 }

@@ -5,7 +5,7 @@ import { connectSqlite } from "../sqlite/sqlite-connection.ts";
 import type { Finding } from "./finding.ts";
 
 const RESTORE =
-  "Restore the tables from a backup, or copy the sessions that are whole into a new store by haft sessions export and import.";
+  "Restore the tables from a backup, or copy the sessions that are intact into a new store with haft sessions export and import.";
 
 /** The tables as the migrations make them, which are the same for every database. */
 export async function expectedShape(version?: number): Promise<SchemaShape> {
@@ -40,7 +40,7 @@ function columnDrift(table: string, expected: TableShape, found: TableShape): re
   for (const name of found.columns.keys())
     if (!expected.columns.has(name))
       findings.push(
-        drift(`the column ${name} of ${table} is none of Haft's`, `Once nothing needs it: alter table ${table} drop column "${name}"`),
+        drift(`the column ${name} of ${table} is not one of Haft's`, `Once nothing needs it: alter table ${table} drop column "${name}"`),
       );
   return findings;
 }
@@ -52,7 +52,7 @@ function indexDrift(table: string, expected: TableShape, found: TableShape): rea
       findings.push(drift(`${table} has no key (${columns})`, `create unique index ${table}_key_again on ${table} (${columns})`));
   for (const columns of found.keys)
     if (!expected.keys.has(columns))
-      findings.push(drift(`${table} has a unique index (${columns}) that is none of Haft's`, "Drop that index: it makes writes fail."));
+      findings.push(drift(`${table} has a unique index (${columns}) that is not one of Haft's`, "Drop that index: it makes writes fail."));
   for (const [name, columns] of expected.indexes) {
     const actual = found.indexes.get(name);
     if (actual === columns) continue;

@@ -60,11 +60,11 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     );
     await expect(storeOf({ schema: "newer" }).open()).rejects.toMatchObject({
       code: "corrupt_record",
-      message: expect.stringMatching(/format version 99; this Haft knows the versions up to \d+\.$/u),
+      message: expect.stringMatching(/format version 99; this version of Haft supports versions up to \d+\.$/u),
     });
     await expect(storeOf({ schema: "other" }).open()).rejects.toMatchObject({
       code: "corrupt_record",
-      message: expect.stringContaining("it holds the tables things"),
+      message: expect.stringContaining("it contains the tables things"),
     });
     expect(await server().execute("select tablename from pg_tables where schemaname = 'other'")).toHaveLength(1);
   });
@@ -210,7 +210,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     const follower = store.follow(() => {});
     while (!follower.isLive) await pause(20);
     proxy.silence();
-    await Promise.allSettled([store.close()]); // it may say that it could not give up its claims
+    await Promise.allSettled([store.close()]); // it may say that it could not release its claims
     await proxy.close();
   });
 
@@ -229,7 +229,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     while ((await queue.offer(["after"]).catch(() => 0)) === 0 && worked.length < 2) await pause(20);
     await after.promise;
     await taken.stop();
-    await store.close().catch(() => {}); // it may say that it could not give up its claims
+    await store.close().catch(() => {}); // it may say that it could not release its claims
     await proxy.close();
     expect(worked).toEqual(["before", "after"]);
   });

@@ -25,7 +25,7 @@ test("the error of a store that cannot be opened says what was waited for, and h
   await expect(store.open()).rejects.toMatchObject({
     code: "store_failed",
     retryable: true,
-    message: expect.stringContaining("no connection came about, or became free, for 50 ms (connectTimeoutMs)"),
+    message: expect.stringContaining("no connection was made or became free within 50 ms (connectTimeoutMs)"),
     operatorHint: expect.stringContaining("answers"),
   });
 });
@@ -35,7 +35,7 @@ test("the error of a statement that was not answered says how long it was waited
     answerTimeoutMs: 60_000,
     connectTimeoutMs: 5_000,
   });
-  expect(error.message).toBe("The store a could not be read: it gave no answer to a statement for 60000 ms (answerTimeoutMs).");
+  expect(error.message).toBe("The store a could not be read: it did not answer a statement within 60000 ms (answerTimeoutMs).");
 });
 
 test("while a store is opened for more than two seconds, the log says once what is waited for; one that opens or fails in time says nothing", async () => {
@@ -47,7 +47,7 @@ test("while a store is opened for more than two seconds, the log says once what 
   const connecting = Promise.withResolvers<never>();
   const opening = open(() => connecting.promise);
   await ports.clock.advance(10_000);
-  expect(ports.log.lines.map(({ message }) => message)).toEqual(["The store a has not answered for 2 s, and is waited for."]);
+  expect(ports.log.lines.map(({ message }) => message)).toEqual(["The store a has not answered for 2 s; the call is still waiting."]);
   connecting.reject(new Error("refused"));
   await expect(opening).rejects.toThrow("refused");
 });

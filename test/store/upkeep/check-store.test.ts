@@ -21,27 +21,27 @@ const DAMAGES: readonly (readonly [damage: string, finding: string])[] = [
     "drop index haft_job_by_end; create index haft_job_by_end on haft_job (id)",
     "schema: the index haft_job_by_end of haft_job (ended_at) is over (id)",
   ],
-  ["create unique index mine on haft_event (checksum)", "schema: haft_event has a unique index (checksum) that is none of Haft's"],
-  ["alter table haft_key add column note text", "schema: the column note of haft_key is none of Haft's"],
+  ["create unique index mine on haft_event (checksum)", "schema: haft_event has a unique index (checksum) that is not one of Haft's"],
+  ["alter table haft_key add column note text", "schema: the column note of haft_key is not one of Haft's"],
   ["drop table haft_refusal", "schema: the table haft_refusal is missing"],
   ["alter table haft_delivery drop column attempts", "schema: the column attempts of haft_delivery is missing"],
   [
     `update haft_event set body = '{}' where session = '"a"' and position = 2`,
-    'session: session "a" is damaged: event 2: it does not have the checksum it should have',
+    'session: session "a" is damaged: event 2: its checksum is wrong',
   ],
   [`delete from haft_event where session = '"a"' and position = 4`, 'session: session "a" is damaged: event 4: it is missing'],
   [`delete from haft_event where session = '"a"' and position = 5`, 'session: session "a" is damaged: event 5: it is missing'],
   [
     `insert into haft_event (session, position, at, type, body, checksum) values ('"a"', 6, 1, 'message-add', '{}', 'x')`,
-    'session: session "a" is damaged: event 6: its record says that there is none',
+    'session: session "a" is damaged: event 6: the record of the session does not count it',
   ],
   [
     `update haft_session set length = 4 where id = '"long"'`,
-    `session: session "long" is damaged: the session's own record does not have the checksum it should have`,
+    `session: session "long" is damaged: the checksum of the session's own record is wrong`,
   ],
-  ["update haft_artifact set data = 'AAAA'", "artifact: the artifact"],
+  ["update haft_artifact set data = 'AAAA'", "artifact: the bytes of the artifact"],
   ["update haft_cache set body = '\"rain\"'", "cache: 1 cached results are damaged, and are not used"],
-  ["update haft_counter set value = value + 7", "cache: the cache has 30 bytes and counts 37"],
+  ["update haft_counter set value = value + 7", "cache: the cache has 30 bytes but counts 37"],
 ];
 const OF_POSTGRES: typeof DAMAGES = [
   [
@@ -96,7 +96,9 @@ for (const { name, start, isRun } of SUBJECTS)
       const kept = maker?.keep() ?? expect.fail("the database did not start");
       expect(await findings(kept)).toEqual([expect.stringContaining("has no tables yet")]);
       await migrate(await kept.connection(), { upTo: 7 });
-      expect(await findings(kept)).toEqual([expect.stringMatching(/^version: the store has format version 7; this Haft works with \d+$/u)]);
+      expect(await findings(kept)).toEqual([
+        expect.stringMatching(/^version: the store has format version 7; this version of Haft works with \d+$/u),
+      ]);
     });
 
     test("a check that is stopped rejects with the reason", async () => {

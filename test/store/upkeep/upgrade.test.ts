@@ -84,9 +84,9 @@ for (const { name, start, isRun } of SUBJECTS)
       const refusal = {
         code: "corrupt_record",
         message: expect.stringMatching(
-          new RegExp(`has format version ${CURRENT_VERSION + 1}; this Haft knows the versions up to ${CURRENT_VERSION}\\.$`, "u"),
+          new RegExp(`has format version ${CURRENT_VERSION + 1}; this version of Haft supports versions up to ${CURRENT_VERSION}\\.$`, "u"),
         ),
-        hint: "Nothing was changed. Open it with the Haft that wrote it, or with a newer one.",
+        hint: "Nothing was changed. Open it with the version of Haft that wrote it, or with a newer one.",
       };
       await expect(kept.store().open()).rejects.toMatchObject(refusal);
       await expect(pendingSteps(await kept.connection())).rejects.toMatchObject(refusal);

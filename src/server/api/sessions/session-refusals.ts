@@ -11,7 +11,7 @@ export function isStopping(): ToolError {
 export function inTermsOfRoutes(thrown: unknown, id: string | undefined): ToolError {
   const error = ToolError.fromUnknown(thrown);
   if (error.code !== "duplicate" || id === undefined) return error;
-  return new ToolError("duplicate", `There is a session ${JSON.stringify(id)} already.`, {
+  return new ToolError("duplicate", `A session ${JSON.stringify(id)} already exists.`, {
     outcome: "not_started",
     hint: `Use the routes under /v1/sessions/${encodeURIComponent(id)}, or choose another id.`,
     cause: thrown,
