@@ -93,7 +93,7 @@ async function openFile(target: Target): Promise<FileHandle> {
     const code = systemCode(error);
     if (code === "ENOENT" || code === "ENOTDIR") throw unreadable(target, "there is no such file", undefined, error);
     if (code === "EACCES" || code === "EPERM") throw unreadable(target, "this user may not read it", undefined, error);
-    throw unreadable(target, `the system says ${code ?? String(error)}`, undefined, error);
+    throw unreadable(target, `the system reports ${code ?? String(error)}`, undefined, error);
   }
 }
 

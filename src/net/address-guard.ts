@@ -28,7 +28,7 @@ export class AddressGuard {
    */
   checkUrl(url: URL): void {
     if (url.protocol !== "http:" && url.protocol !== "https:") {
-      throw refused(`URLs with the scheme "${url.protocol}" are not called; only http: and https: are.`);
+      throw refused(`URLs with the scheme "${url.protocol}" are not supported; only http: and https: are.`);
     }
     if (url.username !== "" || url.password !== "") {
       throw refused(`The URL of ${url.host} contains a user name or password.`, "Send credentials in a header.");
@@ -140,7 +140,7 @@ export function serverName(url: URL): string {
 
 function refuseHost(url: URL, why: string): ToolError {
   const server = serverName(url);
-  return refused(`${server} is not called: ${hostOf(url)} ${why}.`, `To allow this server, list "${server}" in allowPrivate.`);
+  return refused(`Calls to ${server} are not allowed: ${hostOf(url)} ${why}.`, `To allow this server, list "${server}" in allowPrivate.`);
 }
 
 function refused(message: string, hint?: string): ToolError {

@@ -122,7 +122,7 @@ class Client implements HttpClient {
 
 function closed(url: URL, outcome: Outcome): ToolError {
   const server = serverName(url);
-  const what = outcome === "not_started" ? `${server} is not called` : `The request to ${server} was ended`;
+  const what = outcome === "not_started" ? `${server} was not called` : `The request to ${server} was aborted`;
   return new ToolError("unavailable", `${what}: the client was closed.`, { outcome });
 }
 

@@ -297,7 +297,7 @@ ${more}`;
     expect(await haft(["check"], { folder: folderWith({ ...files, "haft.toml": shop }) })).toMatchObject({
       exitCode: 3,
       stdout: `✓ shop  1 tool
-Every call of its operations will be refused: 127.0.0.1:9 is not called: 127.0.0.1 is not a public address. To allow this server, list "127.0.0.1:9" in allowPrivate.
+Every call of its operations will be refused: Calls to 127.0.0.1:9 are not allowed: 127.0.0.1 is not a public address. To allow this server, list "127.0.0.1:9" in allowPrivate.
 haft.toml: 1 problem
 `,
     });

@@ -579,7 +579,7 @@ describe("opening and closing", () => {
     await engine.close?.();
     expect(await calling).toEqual({
       code: "unavailable",
-      message: `The request to ${server.host} was ended: the client was closed.`,
+      message: `The request to ${server.host} was aborted: the client was closed.`,
       retryable: false,
       outcome: "unknown",
     });

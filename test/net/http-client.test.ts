@@ -153,7 +153,7 @@ describe("F17 schemes and sockets", () => {
     const client = testClient({ allowPrivate: ["0.0.0.0/0", "::/0", "127.0.0.1"] });
     expect(await failureOf(client.request(toRequest(address)))).toEqual({
       code: "permission_denied",
-      message: `URLs with the scheme "${new URL(address).protocol}" are not called; only http: and https: are.`,
+      message: `URLs with the scheme "${new URL(address).protocol}" are not supported; only http: and https: are.`,
       retryable: false,
       outcome: "not_started",
     });
@@ -200,7 +200,7 @@ describe("F05 DNS rebinding", () => {
     expect(await ask(client, url)).toEqual({ status: 200, text: "first" });
     expect(await failureOf(client.request(toRequest(url)))).toEqual({
       code: "permission_denied",
-      message: `rebind.example:${server.port} is not called: rebind.example resolves to 127.0.0.2, which is not public.`,
+      message: `Calls to rebind.example:${server.port} are not allowed: rebind.example resolves to 127.0.0.2, which is not public.`,
       operatorHint: `To allow this server, list "rebind.example:${server.port}" in allowPrivate.`,
       retryable: false,
       outcome: "not_started",
@@ -297,7 +297,7 @@ describe("failures", () => {
     client.close();
     expect(await failureOf(client.request(toRequest("http://127.0.0.1:9/")))).toEqual({
       code: "unavailable",
-      message: "127.0.0.1:9 is not called: the client was closed.",
+      message: "127.0.0.1:9 was not called: the client was closed.",
       retryable: false,
       outcome: "not_started",
     });
@@ -308,7 +308,7 @@ describe("failures", () => {
     const client = testClient({ allowPrivate: [server.host] });
     expect(await failureOf(client.request(toRequest(server.at("/"))))).toEqual({
       code: "unavailable",
-      message: `The request to ${server.host} was ended: the client was closed.`,
+      message: `The request to ${server.host} was aborted: the client was closed.`,
       retryable: false,
       outcome: "unknown",
     });

@@ -31,16 +31,19 @@ describe("F03 redirects to the inside", () => {
   test.each([
     [
       "http://169.254.169.254/latest/meta-data/?token=secret",
-      "After a redirect: 169.254.169.254:80 is not called: 169.254.169.254 is not a public address.",
+      "After a redirect: Calls to 169.254.169.254:80 are not allowed: 169.254.169.254 is not a public address.",
     ],
-    ["http://[::ffff:a9fe:a9fe]/", "After a redirect: 169.254.169.254:80 is not called: 169.254.169.254 is not a public address."],
-    ["//2130706433/", "After a redirect: 127.0.0.1:80 is not called: 127.0.0.1 is not a public address."],
+    [
+      "http://[::ffff:a9fe:a9fe]/",
+      "After a redirect: Calls to 169.254.169.254:80 are not allowed: 169.254.169.254 is not a public address.",
+    ],
+    ["//2130706433/", "After a redirect: Calls to 127.0.0.1:80 are not allowed: 127.0.0.1 is not a public address."],
     [
       "http://inside.example/",
-      "After a redirect: inside.example:80 is not called: inside.example resolves to 10.0.0.7, which is not public.",
+      "After a redirect: Calls to inside.example:80 are not allowed: inside.example resolves to 10.0.0.7, which is not public.",
     ],
-    ["file:///etc/passwd", 'After a redirect: URLs with the scheme "file:" are not called; only http: and https: are.'],
-    ["data:text/plain,x", 'After a redirect: URLs with the scheme "data:" are not called; only http: and https: are.'],
+    ["file:///etc/passwd", 'After a redirect: URLs with the scheme "file:" are not supported; only http: and https: are.'],
+    ["data:text/plain,x", 'After a redirect: URLs with the scheme "data:" are not supported; only http: and https: are.'],
     ["http://user:hunter2@example.com/", "After a redirect: The URL of example.com contains a user name or password."],
   ])("F03 %s is not followed", async (location, message) => {
     const server = await sendsTo(location);

@@ -33,7 +33,7 @@ test("issue 19.7 a token that may not be asked for at its address is not worth a
   if (fault === undefined) throw new Error("It was sent.");
   const error = tokenError("The token could not be renewed", fault, { operatorHint: "Log in again." });
   expect(error).toMatchObject({ code: "permission_denied", retryable: false, outcome: "not_started" });
-  expect(error.message).toMatch(/^The token could not be renewed: 127\.0\.0\.1:\d+ is not called: .+[^.]\.$/u);
+  expect(error.message).toMatch(/^The token could not be renewed: Calls to 127\.0\.0\.1:\d+ are not allowed: .+[^.]\.$/u);
   expect(error.operatorHint).toContain("allowPrivate");
   expect(asked()).toBe(0);
 });
