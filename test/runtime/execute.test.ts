@@ -101,7 +101,7 @@ test.each([
     ]);
     expect([writes?.error?.code, undeclared?.error?.code]).toEqual(["invalid_input", "invalid_input"]);
     expect(writes?.error?.details?.[0]).toMatch(
-      /^\$: Not valid JSON at line 1, column \d+: .+\. Send the whole arguments again as valid JSON\.$/u,
+      /^\$: Not valid JSON at line 1, column \d+: .+\. Send the complete arguments again as valid JSON\.$/u,
     );
     expect([reads?.status, reads?.repairs.map(({ kind }) => kind)]).toEqual(["ok", ["fixed-json"]]);
   },

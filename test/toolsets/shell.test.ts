@@ -203,7 +203,7 @@ test("without bubblewrap it is said what to install, and nothing is run", async 
   const error = failed[0]?.error;
   expect([error?.code, error?.message, error?.operatorHint]).toEqual([
     "unavailable",
-    expect.stringMatching(/needs bubblewrap, and there is no "bwrap" here|needs Linux and bubblewrap/u),
+    expect.stringMatching(/needs bubblewrap, but "bwrap" was not found|needs Linux and bubblewrap/u),
     expect.stringMatching(/sandbox = "none"/u),
   ]);
   expect((await bash(runtime, "echo x")).error?.code).toBe("unavailable");

@@ -89,7 +89,7 @@ describe.skipIf(!HAS_SANDBOX)(`F4.40 the sandbox${SANDBOX}`, () => {
     const escaped: string[] = [];
     for (const escape of TRIED) {
       const result = await attempt(runtime, escape);
-      const isRun = result.exitCode !== undefined && !resultText(result).includes("sandbox could not be made");
+      const isRun = result.exitCode !== undefined && !resultText(result).includes("sandbox could not be created");
       if (!isRun || resultText(result).includes("ESCAPED") || changed().length > 0)
         escaped.push(`${escape.what}: ${resultText(result).slice(0, 500)} ${changed().join()}`);
     }
