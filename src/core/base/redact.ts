@@ -18,29 +18,31 @@ export function redactor(environment: Readonly<Record<string, string>> = {}): Re
     .filter(([, value]) => value.length >= MIN_SECRET_LENGTH)
     .toSorted(([, one], [, other]) => other.length - one.length);
   return (text) => {
-    const whole = secrets.reduce((redacted, [name, value]) => redacted.replaceAll(value, `[${name}]`), text);
+    const whole = secrets.reduce((redacted, [name, value]) => redacted.replaceAll(value, () => `[${name}]`), text);
     return whole.includes(CUT) ? secrets.reduce((redacted, [name, value]) => withoutBeginning(redacted, value, `[${name}]`), whole) : whole;
   };
 }
 
-/** Replaces a prefix of `secret` directly before a truncation mark by `label`. */
+/** Replaces a prefix of `secret` directly before a truncation mark by `label`. Takes linear time: the text may come from a server and consist of such marks. */
 export function withoutBeginning(text: string, secret: string, label: string): string {
+  if (secret.length <= MIN_BEGINNING_LENGTH) return text; // a beginning is shorter than the secret
+  const head = secret.slice(0, MIN_BEGINNING_LENGTH);
   let clean = "";
   let from = 0;
-  for (let cut = text.indexOf(CUT); cut >= 0; cut = text.indexOf(CUT, cut + 1)) {
-    const length = beginningBefore(text, cut, { secret, most: cut - from });
-    if (length === 0) continue;
-    clean += text.slice(from, cut - length) + label;
-    from = cut;
+  for (let start = text.indexOf(head); start >= 0; start = text.indexOf(head, Math.max(from, start + 1))) {
+    const end = endOfBeginning(text, start, secret);
+    if (text[end] !== CUT) continue;
+    clean += text.slice(from, start) + label;
+    from = end;
   }
   return from === 0 ? text : clean + text.slice(from);
 }
 
-/** Returns the length of the secret's longest prefix that ends at `place`; 0 if there is none. */
-function beginningBefore(text: string, place: number, { secret, most }: { readonly secret: string; readonly most: number }): number {
-  for (let length = Math.min(secret.length - 1, most); length >= MIN_BEGINNING_LENGTH; length--)
-    if (text.startsWith(secret.slice(0, length), place - length)) return length;
-  return 0;
+/** Returns where the text stops matching the secret, or is truncated. */
+function endOfBeginning(text: string, start: number, secret: string): number {
+  let length = MIN_BEGINNING_LENGTH;
+  while (length < secret.length && text[start + length] !== CUT && text[start + length] === secret[length]) length++;
+  return start + length;
 }
 
 /** Maximum depth that is redacted; deeper parts of an answer are not kept. */

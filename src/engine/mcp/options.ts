@@ -279,16 +279,26 @@ export function secretsOf(options: McpOptions): Readonly<Record<string, string>>
   return secrets;
 }
 
-/** Names of what only its owner may know; other variables and headers of a server hold ordinary words. */
-const CREDENTIAL = /token|secret|password|passwd|pwd|passphrase|credential|auth|cookie|key$|key (?:value|encoded)$/iu;
+/** Names of what only its owner may know; other variables and headers of a server hold ordinary words. Authors, authorities and tokenizers are none. */
+const CREDENTIAL = /token(?!i[sz])|secret|password|passwd|pwd|passphrase|credential|auth(?!or(?!i[sz]))|cookie|key$|key (?:value|encoded)$/iu;
+/** Names of something about a credential: where it is, or of which kind. */
+const ABOUT_CREDENTIAL = /[_.-](?:ur[il]|endpoint|host|domain|issuer|path|file|dir|sock|mode|type|method|limit)$/iu;
+/** The folder of a shell, and the one before: a program that passes on its whole environment passes on these. */
+const FOLDERS: ReadonlySet<string> = new Set(["PWD", "OLDPWD"]);
 /** Shorter ones are ordinary words too, and what is struck out of an answer is lost to the model. */
 const MIN_LENGTH_IN_ANSWER = 8;
 
 /** The credentials of a server, which are struck out of its answers as well: some repeat their environment or their request. */
 export function credentialsOf(options: McpOptions): Readonly<Record<string, string>> {
   return Object.fromEntries(
-    Object.entries(secretsOf(options)).filter(([name, value]) => value.length >= MIN_LENGTH_IN_ANSWER && CREDENTIAL.test(name)),
+    Object.entries(secretsOf(options)).filter(([name, value]) => value.length >= MIN_LENGTH_IN_ANSWER && isCredential(name, value)),
   );
+}
+
+/** An address with a user or a query may hold the credential itself. */
+function isCredential(name: string, value: string): boolean {
+  if (!CREDENTIAL.test(name) || FOLDERS.has(name)) return false;
+  return !ABOUT_CREDENTIAL.test(name) || /[@?]/u.test(value);
 }
 
 function keepAuth(auth: McpAuth | undefined, keep: (name: string, value: unknown) => void): void {

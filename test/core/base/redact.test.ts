@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
 import { redactError, redactor } from "../../../src/core/base/redact.ts";
+import { inProcessorTime } from "../../processor-time.ts";
 
 const redact = redactor({ API_KEY: "s3cret-value", LONGER: "s3cret-value-2", SHORT: "on" });
 
@@ -33,6 +34,17 @@ test.each([
   ["a beginning of a few characters", "s3cret… and …", "s3cret… and …"],
   ["words in front of a cut", "a long story…", "a long story…"],
   ["a beginning without a cut", "s3cret-val", "s3cret-val"],
+  ["a beginning behind a beginning", "s3cret-vs3cret-va… and …", "s3cret-v[LONGER]… and …"],
 ])("what a cut has left of a value is struck out: %s", (_, text, expected) => {
   expect(redactor({ LONGER: "s3cret-value-2" })(text)).toBe(expected);
+});
+
+test("what a cut has left of a long value is looked for in linear time, also in a text of cuts alone", () => {
+  const text = "…".repeat(1_000_000);
+  const redact = redactor({ PRIVATE_KEY: `-----BEGIN PRIVATE KEY-----${"MIIEvQIBADANBgkqhkiG9w0B".repeat(100)}` });
+  inProcessorTime(2_000, () => expect(redact(text) === text).toBe(true));
+});
+
+test("a name is not read as a pattern of what it replaces", () => {
+  expect(redactor({ "X-$&-Token": "s3cret-value" })("s3cret-value")).toBe("[X-$&-Token]");
 });

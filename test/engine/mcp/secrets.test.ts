@@ -4,7 +4,7 @@ import type { OAuthClientProvider } from "@modelcontextprotocol/client";
 import { ToolError } from "../../../src/core/error.ts";
 import { guardedProvider, withOwnHeaders } from "../../../src/engine/mcp/authorization.ts";
 import { mcpToolset } from "../../../src/engine/mcp.ts";
-import { secretsOf, type McpUrlOptions } from "../../../src/engine/mcp/options.ts";
+import { credentialsOf, secretsOf, type McpUrlOptions } from "../../../src/engine/mcp/options.ts";
 import { isJsonObject, type JsonObject } from "../../../src/core/base/json.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { event, loopbackMcp, modern, text } from "./loopback-mcp.ts";
@@ -186,4 +186,28 @@ test("E12 ordinary words that a server was given stay in its answers", async () 
   const { content } = await runtime.execute({ name: "far::echo", input: {} });
   await runtime.close();
   expect(content).toEqual([{ type: "text", text: "europe-west and hunter2" }]);
+});
+
+test("E12 the environment of a shell keeps its folders, authors and addresses in answers: only credentials are struck out of them", () => {
+  const credentials = {
+    API_KEY: "canary-1",
+    API_TOKEN: "canary-2",
+    MYSQL_PWD: "canary-3",
+    AUTHORIZATION: "canary-4",
+    BASIC_AUTH: "canary-5",
+    AUTH_URL: "https://ann:canary-6@example.com/",
+  };
+  const words = {
+    PWD: "/home/ann/project",
+    OLDPWD: "/home/ann",
+    GIT_AUTHOR_NAME: "Ann Smith",
+    GIT_AUTHOR_EMAIL: "ann@example.com",
+    SSH_AUTH_SOCK: "/run/user/1000/ssh",
+    XAUTHORITY: "/home/ann/.Xauthority",
+    AZURE_AUTHORITY_HOST: "https://login.example.com",
+    TOKEN_URL: "https://login.example.com/token",
+    AUTH_MODE: "disabled",
+    TOKENIZER: "cl100k_base",
+  };
+  expect(credentialsOf({ command: "x", env: { ...words, ...credentials } })).toEqual(credentials);
 });
