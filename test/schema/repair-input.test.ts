@@ -298,7 +298,7 @@ describe("what loses nothing is repaired", () => {
     [{ type: "integer" }, " 5.0 ", 5],
     [{ type: "integer" }, "1e3", 1000],
     [{ type: "number" }, "-0.25", -0.25],
-    [{ type: "number" }, "-0", -0],
+    [{ type: "number" }, "-0", 0],
     [{ type: "boolean" }, "true", true],
     [{ type: "boolean" }, "False", false],
     [{ type: ["integer", "null"] }, "null", null],

@@ -25,7 +25,7 @@ export function coerceText(text: string, types: readonly string[]): JsonPrimitiv
     const value = Number(trimmed);
     const whole = Number.isInteger(value);
     if (whole && LOST.test(trimmed)) return undefined;
-    if (whole ? Number.isSafeInteger(value) : number && Number.isFinite(value)) return value;
+    if (whole ? Number.isSafeInteger(value) : number && Number.isFinite(value)) return value + 0; // "-0" is 0, as in JSON that is recorded
   }
   if (types.includes("boolean") && SPELLED.has(trimmed)) return SPELLED.get(trimmed);
   if (types.includes("null") && trimmed === "null") return null;
