@@ -81,6 +81,7 @@ export class CallSpans {
   leave(callId: string): void {
     const open = this.#open.get(callId);
     this.#forget(callId);
+    this.#mcpDurations.leave(callId);
     unharmed(() => open?.span.addEvent("haft.hand-over").end());
   }
 

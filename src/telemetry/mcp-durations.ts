@@ -1,15 +1,31 @@
+/** How long MCP servers take to answer, each attempt of a call by itself. */
+import { getOrAdd } from "../core/base/get-or-add.ts";
 /** Measures how long MCP servers take to answer, for each attempt of a call. */
 import type { RuntimeEvent } from "../core/event.ts";
+import type { ToolResult } from "../core/result.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Instruments } from "./instruments.ts";
 import { ATTRIBUTES, OPERATIONS } from "./semantic-conventions.ts";
 import { isMcpTool, mcpAttributes } from "./server-attributes.ts";
 import { shownName } from "./shown-name.ts";
 
+/** An attempt that has ended. */
+interface Attempt {
+  readonly durationMs: number;
+  readonly errorType: string | undefined;
+}
+
+/** The attempts of a call that is under way. */
+interface OpenCall {
+  readonly ended: Attempt[];
+  /** When the one that is under way began; undefined while the call waits to be tried again. */
+  sentAt: number | undefined;
+}
+
 export class McpDurations {
   readonly #registry: Registry;
-  /** Start times of running attempts, by call id. */
-  readonly #sentAt = new Map<string, number>();
+  /** By the ids of the calls. */
+  readonly #open = new Map<string, OpenCall>();
 
   constructor(registry: Registry) {
     this.#registry = registry;
@@ -18,32 +34,40 @@ export class McpDurations {
   hear(event: RuntimeEvent, instruments: Instruments): void {
     switch (event.type) {
       case "call-attempt":
-        if (isMcpTool(this.#registry.get(event.toolName))) this.#sentAt.set(event.callId, event.at);
+        if (isMcpTool(this.#registry.get(event.toolName)))
+          getOrAdd(this.#open, event.callId, (): OpenCall => ({ ended: [], sentAt: undefined })).sentAt = event.at;
         return;
       case "call-retry":
-        return this.#measure(event, { toolName: event.toolName, errorType: event.error.code }, instruments);
+        return this.#end(event, event.error.code);
       case "call-end":
-        if (event.result.origin === "live")
-          this.#measure(event, { toolName: event.result.name, errorType: event.result.error?.code }, instruments);
-        this.#sentAt.delete(event.callId);
-        return;
+        this.#end(event, event.result.error?.code);
+        this.#measure(event.result, instruments);
+        return this.leave(event.callId);
       default:
     }
   }
 
-  /** Measures an attempt. Does nothing if no attempt is running: the call was refused, or was waiting for a retry. */
-  #measure(
-    { callId, at }: { readonly callId: string; readonly at: number },
-    { toolName, errorType }: { readonly toolName: string; readonly errorType: string | undefined },
-    instruments: Instruments,
-  ): void {
-    const sentAt = this.#sentAt.get(callId);
-    const entry = this.#registry.get(toolName);
-    if (sentAt === undefined || entry === undefined) return;
-    this.#sentAt.delete(callId);
-    instruments.mcpDuration.record(Math.max(0, at - sentAt) / 1_000, {
+  /** Forgets a call. */
+  leave(callId: string): void {
+    this.#open.delete(callId);
+  }
+
+  /** Nothing where no attempt is under way: the call was refused, or waited to be tried again. */
+  #end({ callId, at }: { readonly callId: string; readonly at: number }, errorType: string | undefined): void {
+    const open = this.#open.get(callId);
+    if (open?.sentAt === undefined) return;
+    open.ended.push({ durationMs: Math.max(0, at - open.sentAt), errorType });
+    open.sentAt = undefined;
+  }
+
+  /** Only the end of a call says whether its attempts were requests: a stand-in may have answered them, or an injected fault. */
+  #measure({ callId, name, origin, fault }: ToolResult, instruments: Instruments): void {
+    const entry = this.#registry.get(name);
+    if (entry === undefined || origin !== "live" || fault !== undefined) return;
+    for (const { durationMs, errorType } of this.#open.get(callId)?.ended ?? [])
+      instruments.mcpDuration.record(durationMs / 1_000, {
       [ATTRIBUTES.operation]: OPERATIONS.tool,
-      [ATTRIBUTES.toolName]: shownName(toolName),
+        [ATTRIBUTES.toolName]: shownName(name),
       ...mcpAttributes(entry.tool),
       ...(errorType === undefined ? {} : { [ATTRIBUTES.errorType]: errorType }),
     });

@@ -158,3 +158,18 @@ test("each request to an MCP server is measured, with its error where there is o
   ]);
   expect(measured[0]?.bounds).toEqual([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]);
 });
+
+test.each([
+  ["that is made to fail before it is sent", { rules: [{ type: "rate_limited", probability: 1, retryable: false }] }],
+  ["whose answer is made late", { rules: [{ type: "latency", probability: 1, delayMs: 1 }] }],
+])("a call of an MCP server %s is not measured as a request", async (_, faults) => {
+  const { url } = await loopbackMcp({ ...legacy(), "tools/call": () => text("hello") });
+  const { points } = await withTelemetry(async () => {
+    const runtime = createRuntime({ toolsets: [{ name: "out", engine: mcpEngine({ url }) }], approval: { never: ["*"] }, faults });
+    await runtime.open();
+    telemetry(runtime);
+    await runtime.execute({ name: "out::echo", input: {} });
+    await runtime.close();
+  });
+  expect(points.filter(({ metric }) => metric === "mcp.client.operation.duration")).toEqual([]);
+});
