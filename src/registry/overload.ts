@@ -1,6 +1,7 @@
 /** Chooses among overloads by the input. */
 import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
+import { isComputer, safetyChecks, withoutChecks } from "../core/safety-checks.ts";
 import { fingerprintOf } from "./prepare-toolset.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 
@@ -17,6 +18,9 @@ export function chooseOverload(candidates: readonly RegisteredTool[], input: Jso
   const [first] = candidates;
   if (first === undefined) throw new ToolError("invalid_argument", "There is no candidate to choose from.");
   if (candidates.length === 1) return first;
+  const checks = isJsonObject(input) ? safetyChecks(input) : undefined;
+  const computers = checks === undefined ? [] : candidates.filter(({ tool }) => isComputer(tool));
+  if (computers.length > 0 && isJsonObject(input)) return chooseOverload(computers, withoutChecks(input, checks));
   const usable = candidates.filter((candidate) => candidate.quarantine === undefined);
   const fitting = usable.filter((candidate) => candidate.inputValidator.check(input));
   return mostKeys(fitting.length > 0 ? fitting : usable, input) ?? first;
