@@ -17,7 +17,7 @@ import { PerUserEngine } from "./mcp/login/per-user.ts";
 import { checkOptions } from "./mcp/check-options.ts";
 import { MCP_OPTIONS, credentialsOf, secretsOf, type McpOptions } from "./mcp/options.ts";
 import { MCP_PEER, PeerError, type McpPeer } from "./mcp/peer.ts";
-import { ServerPeer } from "./mcp/server-peer.ts";
+import { ServerPeer, type Strike } from "./mcp/server-peer.ts";
 import { throttledLog } from "../core/throttled-log.ts";
 import { listTools, type ToolList } from "./mcp/tools.ts";
 import { redactError, redactor, redactValue, type Redact } from "../core/base/redact.ts";
@@ -91,7 +91,7 @@ class McpEngine implements Engine {
   readonly [MCP_PEER]: McpPeer;
   readonly #options: McpOptions;
   readonly #redact: Redact;
-  readonly #strike: <T>(said: T) => T;
+  readonly #strike: Strike;
   readonly #link: ServerLink;
   readonly #peer: ServerPeer;
   /** The server's names of the renamed tools, by their new names. */
@@ -112,7 +112,7 @@ class McpEngine implements Engine {
     const credentials = credentialsOf(options);
     const redactAnswer = redactor(credentials);
     this.#strike = Object.keys(credentials).length === 0 ? (said) => said : (said) => redactValue(said, redactAnswer);
-    this.#peer = new ServerPeer(() => this.#link);
+    this.#peer = new ServerPeer(() => this.#link, this.#strike);
     this[MCP_PEER] = this.#peer;
     this.#link = new ServerLink(options, this.#redact, {
       onConnected: (connection, isAgain) => this.#peer.connected(connection, isAgain),

@@ -2,12 +2,14 @@
 import type { EngineContext } from "../../core/engine.ts";
 import { ToolError, describeThrown, hintsOf } from "../../core/error.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
-import { redactError, type Redact } from "../../core/base/redact.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { redactError, redactValue, type Redact } from "../../core/base/redact.ts";
 import { callError } from "./call-error.ts";
 import { connect, type ServerEvents } from "./connect.ts";
 import type { McpConnection } from "./connection.ts";
 import { RpcFailure, ServerFault, SessionLost } from "./failure.ts";
 import type { McpOptions } from "./options.ts";
+import { PeerError } from "./peer.ts";
 import { reopenDelayMs } from "./reopen-delay.ts";
 import { pause, within } from "../../processes/pause.ts";
 
@@ -105,7 +107,7 @@ export class ServerLink {
    */
   explain(error: unknown, connection: McpConnection | undefined, signal: AbortSignal): ToolError {
     const situation = { name: this.#name, server: this.#options, signal, wire: connection?.wire };
-    return redactError(callError(error, situation), this.#redact);
+    return withoutSecrets(callError(error, situation), this.#redact);
   }
 
   /** Reconnects to a lost server without a call, for its notifications. A process is restarted only while there are listeners for them. */
@@ -271,4 +273,15 @@ function isAnswer(error: unknown): boolean {
 
 function cancelledMeanwhile(): ToolError {
   return new ToolError("cancelled", "The call was cancelled while its MCP server was being started again.", { outcome: "not_started" });
+}
+
+/** The same error, with nothing secret in the data of the server's own either, which a gateway passes on. */
+function withoutSecrets(error: ToolError, redact: Redact): ToolError {
+  const clean = redactError(error, redact);
+  if (!(clean instanceof PeerError)) return clean;
+  const { code, message, retryable, outcome, details, retryAfterMs, rpcCode, rpcMessage } = clean;
+  const rpcData = redactValue(clean.rpcData, redact);
+  if (rpcData === clean.rpcData) return clean;
+  const options = { retryable, outcome, details, ...hintsOf(clean), ...omitUndefined({ retryAfterMs }) };
+  return new PeerError(code, message, { ...options, rpcCode, rpcMessage, rpcData }); // without its cause, which has the data as well
 }

@@ -12,6 +12,9 @@ import { ServerFault } from "./failure.ts";
 import type { McpPeer, PeerIdentity, PeerNotification, PeerOptions } from "./peer.ts";
 import { within } from "../../processes/pause.ts";
 
+/** Strikes the credentials of the server out of what it says. */
+export type Strike = <T>(said: T) => T;
+
 export interface PeerContext {
   readonly clock: Clock;
   readonly log: Log;
@@ -28,6 +31,7 @@ const SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId";
 
 export class ServerPeer implements McpPeer {
   readonly #link: () => ServerLink;
+  readonly #strike: Strike;
   readonly #listeners = new Set<(notification: PeerNotification) => void>();
   readonly #subscriptions = new Set<string>();
   /** Changes of subscriptions in progress, by URI; each resolves when the change has ended. */
@@ -37,8 +41,9 @@ export class ServerPeer implements McpPeer {
   #changes: ChangeStream | undefined;
   #identity: PeerIdentity | undefined;
 
-  constructor(link: () => ServerLink) {
+  constructor(link: () => ServerLink, strike: Strike) {
     this.#link = link;
+    this.#strike = strike;
   }
 
   get name(): string {
@@ -135,7 +140,7 @@ export class ServerPeer implements McpPeer {
     const context = this.#context;
     this.#changes?.close();
     this.#changes = undefined;
-    this.#identity = connection.identity;
+    this.#identity = this.#strike(connection.identity);
     if (context === undefined) return;
     if (this.#logLevel !== undefined) connection.setMeta(LOG_LEVEL, this.#logLevel);
     const onProblem = (what: string): void => context.log.debug(`MCP server "${this.name}": ${what}`);
@@ -158,7 +163,7 @@ export class ServerPeer implements McpPeer {
   notified(method: string, params: JsonObject): void {
     if (!isPeerMethod(method)) return;
     if (method === "notifications/tools/list_changed") this.#context?.onToolsChanged();
-    this.#pass({ method, params: withoutMeta(params, SUBSCRIPTION) });
+    this.#pass({ method, params: this.#strike(withoutMeta(params, SUBSCRIPTION)) });
   }
 
   /** Ends the change stream. Subscriptions and the log level are kept for the next time that the engine is opened. */
@@ -229,13 +234,14 @@ export class ServerPeer implements McpPeer {
   async #send(connection: McpConnection, method: string, params: JsonObject, { signal, ask }: PeerOptions): Promise<JsonObject> {
     const context = this.#context;
     if (context === undefined) throw new ToolError("unavailable", `MCP server "${this.name}" is not open.`);
-    const caller = { session: Symbol("peer"), ask, signal };
+    const asking: PeerOptions["ask"] = ask && ((question, asker) => ask(this.#strike(question), asker));
+    const caller = { session: Symbol("peer"), ask: asking, signal };
     const { answering, clock } = context;
     const send = (): Promise<unknown> => requestWithInput(connection, method, params, { signal, caller, answering, clock });
     const answer = await (mayAsk(method) ? connection.callers.during(caller, send) : send());
     if (!isJsonObject(answer)) throw new ServerFault("invalid_output", `it answered ${method} with something that is not an object`);
     const { resultType: _type, ...result } = answer;
-    return withoutMeta(result, SERVER_INFO);
+    return this.#strike(withoutMeta(result, SERVER_INFO));
   }
 
   async #listen(): Promise<void> {

@@ -7,7 +7,9 @@ import { mcpToolset } from "../../../src/engine/mcp.ts";
 import { credentialsOf, secretsOf, type McpUrlOptions } from "../../../src/engine/mcp/options.ts";
 import { isJsonObject, type JsonObject } from "../../../src/core/base/json.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
-import { event, loopbackMcp, modern, text } from "./loopback-mcp.ts";
+import type { QuestionAnswer } from "../../../src/core/ask.ts";
+import { mcpPeerOf, type McpPeer } from "../../../src/engine/mcp/peer.ts";
+import { event, loopbackMcp, modern, openHttp, text } from "./loopback-mcp.ts";
 import { redactor } from "../../../src/core/base/redact.ts";
 import { engineContext } from "../engine-contexts.ts";
 import { openStrange, rejection, strangeEngine } from "../mcp-engine.ts";
@@ -111,6 +113,14 @@ test("D11 a web page is handed on as it is, to the provider's own function", asy
 });
 
 const CREDENTIAL = "canary-credential-7";
+const NEVER = { signal: new AbortController().signal };
+
+async function openPeer(url: string): Promise<McpPeer> {
+  const peer = mcpPeerOf((await openHttp({ url, auth: { type: "bearer", token: CREDENTIAL } })).engine);
+  if (peer === undefined) throw new Error("the engine has no peer");
+  return peer;
+}
+
 const echoes: readonly (readonly [string, (said: string) => JsonObject])[] = [
   ["a text", (said) => ({ content: [{ type: "text", text: said }] })],
   ["the text of an error", (said) => ({ content: [{ type: "text", text: said }], isError: true })],
@@ -210,4 +220,47 @@ test("E12 the environment of a shell keeps its folders, authors and addresses in
     TOKENIZER: "cl100k_base",
   };
   expect(credentialsOf({ command: "x", env: { ...words, ...credentials } })).toEqual(credentials);
+});
+
+const said = { text: `It is ${CREDENTIAL}.` };
+const message = { role: "user", content: { type: "text", ...said } };
+
+test.each<readonly [string, JsonObject, (peer: McpPeer) => Promise<unknown>]>([
+  ["resources/list", { resources: [{ uri: "a:b", name: "b", description: said.text }] }, (peer) => peer.listResources({}, NEVER)],
+  ["resources/read", { contents: [{ uri: "a:b", ...said }] }, (peer) => peer.readResource({ uri: "a:b" }, NEVER)],
+  ["prompts/list", { prompts: [{ name: "p", description: said.text }] }, (peer) => peer.listPrompts({}, NEVER)],
+  ["prompts/get", { messages: [message] }, (peer) => peer.getPrompt({ name: "p" }, NEVER)],
+  ["completion/complete", { completion: { values: [said.text] } }, (peer) => peer.complete({}, NEVER)],
+])("E12 a credential that a server repeats in its answer to %s is not passed on", async (method, answer, ask) => {
+  const capabilities = { resources: {}, prompts: {}, completions: {} };
+  const { url } = await loopbackMcp({ ...modern(capabilities), [method]: () => ({ resultType: "complete", ...answer }) });
+  const got = JSON.stringify(await ask(await openPeer(url)));
+  expect(got).toContain("It is [token].");
+  expect(got).not.toContain(CREDENTIAL);
+});
+
+test("E12 a credential that a server repeats in what it asks, refuses and says by itself is not passed on either", async () => {
+  const question = { method: "elicitation/create", params: { message: said.text, requestedSchema: { type: "object", properties: {} } } };
+  const { url } = await loopbackMcp({
+    ...modern({ resources: {}, logging: {} }),
+    "resources/read": ({ params, id, response }) => {
+      if (params["inputResponses"] === undefined) {
+        event(response, { method: "notifications/message", params: { level: "info", data: said } });
+        event(response, { id: id as number, result: { resultType: "input_required", inputRequests: { go: question } } });
+      } else event(response, { id: id as number, error: { code: -32_050, message: "No.", data: said } });
+      response.end();
+      return undefined;
+    },
+  });
+  const peer = await openPeer(url);
+  const heard: unknown[] = [];
+  peer.onNotification((notification) => void heard.push(notification));
+  const ask = (asked: unknown): Promise<QuestionAnswer> => {
+    heard.push(asked);
+    return Promise.resolve({ action: "accept", content: {} });
+  };
+  const refused = await peer.readResource({ uri: "a:b" }, { ...NEVER, ask }).catch((error: unknown) => error);
+  expect(refused).toMatchObject({ rpcCode: -32_050, rpcMessage: "No.", rpcData: { text: "It is [token]." } });
+  expect(heard.length).toBe(2);
+  expect(inspect([refused, heard], { depth: 9 })).not.toContain(CREDENTIAL);
 });
