@@ -16,8 +16,15 @@ const WORD = /\w/u;
 const MAX_COPIES = 1_000;
 /** Signs of which texts are made: one of each kind that patterns tell apart. */
 const SIGNS = Array.from("a1-_ .,/:;=\"'\\\n\t(<{[]}>)@#%&*+!?|~^$`AZeyzs0é\u200b");
-const ENDS = ["", "\0", "\n", "!"];
-const MAX_TEXTS = 160;
+/** What is in front of a text and behind it. A sign in front keeps a branch that reads the start of the text from taking it all. */
+const AROUND = [
+  ["", ""],
+  ["", "\0"],
+  ["", "\n"],
+  ["", "!"],
+  ["\0", "\0"],
+] as const;
+const MAX_TEXTS = 200;
 /** An escape, a class, or one sign. */
 const TOKEN = /\\k<\w+>|\\[^]|\[(?:\\[^]|[^\]\\])*\]|\./gu;
 const BACK_REFERENCE = /^\\(?:k<|[1-9])/u;
@@ -190,7 +197,8 @@ function hostileTexts(tree: PatternNode): readonly ((length: number) => string)[
   const found = new Map<string, (length: number) => string>();
   const repeat = (head: string, part: string): void => {
     if (part === "" || found.size >= MAX_TEXTS) return;
-    for (const end of ENDS) found.set(JSON.stringify([head, part, end]), (length) => head + part.repeat(length / part.length) + end);
+    for (const [start, end] of AROUND)
+      found.set(JSON.stringify([start, head, part, end]), (length) => start + head + part.repeat(length / part.length) + end);
   };
   const walk = (node: PatternNode, head: string): void => {
     if (node.type === "look") return walk(node.body, head);

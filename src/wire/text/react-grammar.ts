@@ -13,7 +13,7 @@ const NOTHING = new MarkerSet([]);
 const action: CallReader = function* (place) {
   const { input } = place;
   yield* input.while(/[ \t*]/u, MAX_SPACE);
-  const name = (yield* input.while(/[^\n]/u, MAX_NAME)).trim().replaceAll(/^[`"'[*]+|[`"'\]*]+$/gu, "");
+  const name = (yield* input.while(/[^\n]/u, MAX_NAME)).trim().replaceAll(/^[`"'[*]+|(?<![`"'\]*])[`"'\]*]+$/gu, "");
   if (name === "" || !place.knows(name) || (yield* input.peek()) !== "\n") return false;
   yield* input.while(/[\s*]/u, MAX_SPACE);
   if (!(yield* input.take("Action Input:"))) return false;
