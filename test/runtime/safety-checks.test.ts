@@ -127,25 +127,31 @@ test("a call of OpenAI's computer that no tool offers is a computer's", async ()
   expect(asked).toHaveLength(1);
 });
 
-test.each([true, false])("of several tools of one name the computer is called, with what it takes; it is the first one: %s", async (isFirst) => {
-  const inputSchema = { type: "object", properties: { x: { type: "integer" } }, additionalProperties: false };
-  const ran: JsonObject[] = [];
-  const computer: Tool = {
-    name: "desk",
-    description: "A computer.",
-    inputSchema,
-    effects: { reads: ["screen"], writes: [] },
-    providers: { "openai-responses": { type: "computer" } },
-    execute: (input) => void ran.push(input),
-  };
-  const { providers: _, ...other } = { ...computer, inputSchema: { type: "object", properties: { x: {}, y: {}, pending_safety_checks: {} } } };
-  const tools = isFirst ? [computer, other] : [other, computer];
-  const { asked, runtime } = setUp("deny", {}, { toolsets: [{ name: "desks", overloads: true, tools }] });
-  const call = { ...callWith(CHECKS), name: "desk" };
-  const results = [await runtime.execute(call), await runtime.execute({ ...call, input: JSON.stringify(call.input) })];
-  expect([results.map(({ error }) => error?.code), ran]).toEqual([["approval_denied", "approval_denied"], []]);
-  expect(asked.map(({ input }) => input)).toEqual([call.input, call.input]);
-});
+test.each([true, false])(
+  "of several tools of one name the computer is called, with what it takes; it is the first one: %s",
+  async (isFirst) => {
+    const inputSchema = { type: "object", properties: { x: { type: "integer" } }, additionalProperties: false };
+    const ran: JsonObject[] = [];
+    const computer: Tool = {
+      name: "desk",
+      description: "A computer.",
+      inputSchema,
+      effects: { reads: ["screen"], writes: [] },
+      providers: { "openai-responses": { type: "computer" } },
+      execute: (input) => void ran.push(input),
+    };
+    const { providers: _, ...other } = {
+      ...computer,
+      inputSchema: { type: "object", properties: { x: {}, y: {}, pending_safety_checks: {} } },
+    };
+    const tools = isFirst ? [computer, other] : [other, computer];
+    const { asked, runtime } = setUp("deny", {}, { toolsets: [{ name: "desks", overloads: true, tools }] });
+    const call = { ...callWith(CHECKS), name: "desk" };
+    const results = [await runtime.execute(call), await runtime.execute({ ...call, input: JSON.stringify(call.input) })];
+    expect([results.map(({ error }) => error?.code), ran]).toEqual([["approval_denied", "approval_denied"], []]);
+    expect(asked.map(({ input }) => input)).toEqual([call.input, call.input]);
+  },
+);
 
 test("no hook makes a call of another tool of one that is to be confirmed", async () => {
   const { runtime, given } = setUp(

@@ -280,7 +280,8 @@ export function secretsOf(options: McpOptions): Readonly<Record<string, string>>
 }
 
 /** Names of what only its owner may know; other variables and headers of a server hold ordinary words. Authors, authorities and tokenizers are none. */
-const CREDENTIAL = /token(?!i[sz])|secret|password|passwd|pwd|passphrase|credential|auth(?!or(?!i[sz]))|cookie|key$|key (?:value|encoded)$/iu;
+const CREDENTIAL =
+  /token(?!i[sz])|secret|password|passwd|pwd|passphrase|credential|auth(?!or(?!i[sz]))|cookie|key$|key (?:value|encoded)$/iu;
 /** Names of something about a credential: where it is, or of which kind. */
 const ABOUT_CREDENTIAL = /[_.-](?:ur[il]|endpoint|host|domain|issuer|path|file|dir|sock|mode|type|method|limit)$/iu;
 /** The folder of a shell, and the one before: a program that passes on its whole environment passes on these. */
