@@ -16,6 +16,7 @@ const CUT = "…";
 export function redactor(environment: Readonly<Record<string, string>> = {}): Redact {
   const secrets = Object.entries(environment)
     .filter(([, value]) => value.length >= MIN_SECRET_LENGTH)
+    .flatMap(([name, value]) => Array.from(new Set([value, JSON.stringify(value).slice(1, -1)]), (spelling) => [name, spelling] as const))
     .toSorted(([, one], [, other]) => other.length - one.length);
   return (text) => {
     const whole = secrets.reduce((redacted, [name, value]) => redacted.replaceAll(value, () => `[${name}]`), text);

@@ -48,3 +48,8 @@ test("what a cut has left of a long value is looked for in linear time, also in 
 test("a name is not read as a pattern of what it replaces", () => {
   expect(redactor({ "X-$&-Token": "s3cret-value" })("s3cret-value")).toBe("[X-$&-Token]");
 });
+
+test("a value is also replaced as JSON spells it, in a text that repeats the environment", () => {
+  const environment = { PRIVATE_KEY: "-----BEGIN KEY-----\nabc\\def\n", QUOTED: 'a "quoted" word' };
+  expect(redactor(environment)(JSON.stringify(environment))).toBe('{"PRIVATE_KEY":"[PRIVATE_KEY]","QUOTED":"[QUOTED]"}');
+});
