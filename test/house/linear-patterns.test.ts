@@ -61,7 +61,7 @@ test.each([
   ["a beginning at each of many places", /\beyJ[\w-]{8}[\w-]*?\.x/u],
   ["two repeats of the same characters", /^\w+ +(.+)$/u],
   ["a repeat within a repeat", /^(?:a+)+$/u],
-  ["an end that is not there, where the start of a text is read in another way", /^["'[]+|["'\]]+$/gu],
+  ["an end that is not there, where the start of a text is read in another way", /^[`"'[*]+|[`"'\]*]+$/gu],
   ["a look at all that follows, from each place", /a(?=.*b)/gsu],
 ])("a pattern that takes more steps than its text has characters is found: %s", (_, pattern) => {
   expect(grows(pattern)).toBeDefined();
