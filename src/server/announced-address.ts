@@ -9,7 +9,7 @@ export function announcedAt(address: string | boolean, host: string): URL | unde
   const announced = typeof address === "string" ? originOf(address) : undefined;
   const name = announced?.hostname ?? host;
   if (address === false || !EVERY_ADDRESS.test(name)) return announced;
-  throw new ToolError("invalid_argument", `At the address ${name} every other machine would reach itself.`, {
+  throw new ToolError("invalid_argument", `The address ${name} cannot be announced: other machines that use it would reach themselves.`, {
     hint: "Give listen() an address by which other processes reach this one, such as http://10.0.0.3:7420",
   });
 }
@@ -18,7 +18,7 @@ export function announcedAt(address: string | boolean, host: string): URL | unde
 function originOf(address: string): URL {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url !== undefined && /^https?:$/u.test(url.protocol) && url.href === `${url.origin}/`) return url;
-  throw new ToolError("invalid_argument", `The address ${JSON.stringify(address.slice(0, 200))} is no origin of a server.`, {
-    hint: "It has a scheme, a host and a port, and no path: http://10.0.0.3:7420",
+  throw new ToolError("invalid_argument", `The address ${JSON.stringify(address.slice(0, 200))} is not the origin of a server.`, {
+    hint: "An origin has a scheme, a host and a port, and no path: http://10.0.0.3:7420",
   });
 }

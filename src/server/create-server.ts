@@ -172,7 +172,7 @@ const OPTIONS: OptionNames<ServerOptions> = {
  */
 export function createServer(runtime: Runtime, options: ServerOptions): HaftServer {
   if (!(runtime instanceof Runtime))
-    throw new ToolError("invalid_argument", "A server needs a runtime: what createRuntime() gives.", { operatorHint: ONE_COPY });
+    throw new ToolError("invalid_argument", "A server needs a runtime, as returned by createRuntime().", { operatorHint: ONE_COPY });
   checkKnownKeys(options, OPTIONS, "createServer()");
   checkBasePath(options.basePath);
   if (typeof options.auth?.authenticate !== "function")
@@ -180,10 +180,7 @@ export function createServer(runtime: Runtime, options: ServerOptions): HaftServ
       hint: "For a server that one person uses: auth: staticToken({ token }).",
     });
   if (options.logins !== undefined && typeof options.logins?.serveBelow !== "function")
-    throw new ToolError(
-      "invalid_argument",
-      "The option logins of createServer() has no serveBelow(): it takes new UserLogins() of haft/mcp.",
-    );
+    throw new ToolError("invalid_argument", "The option logins of createServer() has no serveBelow(): pass new UserLogins() of haft/mcp.");
   return new RuntimeServer(runtime, options);
 }
 
@@ -241,7 +238,7 @@ class RuntimeServer implements HaftServer {
     try {
       if (sent.bodyUsed)
         throw new ToolError("invalid_argument", "The body of the request was read before it reached the server.", {
-          operatorHint: "Mount the server before what parses bodies, such as express.json().",
+          operatorHint: "Mount the server before middleware that parses bodies, such as express.json().",
         });
       request = requestWithoutBasePath(sent, basePath);
       const metadata = access.metadataResponse(request);
@@ -271,7 +268,7 @@ class RuntimeServer implements HaftServer {
     const announced = announcedAt(address, host);
     if (!isLocalAddress(host) && this.#options.allowedHosts === undefined)
       throw new ToolError("invalid_argument", `A server on ${host} can be reached by others, and needs allowedHosts.`, {
-        hint: "Name the hosts that it is reached by, or leave host out to be reached from this machine only.",
+        hint: "Name the hosts by which clients reach it, or leave out host to listen on this machine only.",
       });
     const router = await (this.#router ??= this.#makeRouter()); // at once, so that a missing package fails here and not at the first client
     if (this.#closing !== undefined) throw closed();
@@ -295,7 +292,7 @@ class RuntimeServer implements HaftServer {
 
   async work(options: WorkerOptions = {}): Promise<void> {
     checkWorkerOptions(options, "work()");
-    if (this.#worker !== undefined) throw new ToolError("invalid_argument", "The server works already.");
+    if (this.#worker !== undefined) throw new ToolError("invalid_argument", "work() was already called.");
     const { clock, log, sessions } = this.#services;
     const { graceMs = this.#services.settings.graceMs, ...rest } = options;
     const worker = new StoreWorker(this.#runtime, { ports: { clock, log }, graceMs, ...rest }, sessions);
@@ -393,5 +390,5 @@ function accessBy(authenticator: Authenticator, ports: { readonly clock: Clock; 
 }
 
 function closed(): ToolError {
-  return new ToolError("unavailable", "The server was closed: it listens no more.");
+  return new ToolError("unavailable", "The server was closed and cannot listen again.");
 }

@@ -52,7 +52,7 @@ export class FleetMember {
       ...omitUndefined({ version, address }),
     });
     this.#isAnnounced = true;
-    for (const line of fleetDifferences(await store.processes())) log.warn(`The processes of the store are not alike. ${line}`);
+    for (const line of fleetDifferences(await store.processes())) log.warn(`The processes of the store differ. ${line}`);
   }
 
   /** Schedules an announcement after a toolset changed. */
@@ -70,7 +70,7 @@ export class FleetMember {
     try {
       await this.#options.runtime.store?.announce({ address: "" });
     } catch (thrown: unknown) {
-      this.#options.log.warn(`Other processes were not told that this server is closed: ${describeThrown(thrown)}`);
+      this.#options.log.warn(`Other processes could not be notified that this server is closed: ${describeThrown(thrown)}`);
     }
   }
 
@@ -80,7 +80,7 @@ export class FleetMember {
     try {
       await runtime.store?.announce({ definitions: this.#definitions() });
     } catch (thrown: unknown) {
-      log.warn(`Other processes were not told that tools have changed: ${describeThrown(thrown)}`);
+      log.warn(`Other processes could not be notified that tools have changed: ${describeThrown(thrown)}`);
     }
   }
 

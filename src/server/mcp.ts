@@ -53,5 +53,5 @@ export async function listenMcp(runtime: Runtime, options: McpListenOptions): Pr
 
 function checked(runtime: Runtime): Runtime {
   if (typeof runtime === "object" && runtime !== null && typeof runtime.execute === "function") return runtime;
-  throw new ToolError("invalid_argument", "An MCP server needs a runtime: what createRuntime() gives.");
+  throw new ToolError("invalid_argument", "An MCP server needs a runtime, as returned by createRuntime().");
 }

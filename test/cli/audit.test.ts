@@ -141,7 +141,7 @@ test("calls that no session has are told beside the others, and narrowed by outc
   expect(await audit(project, "--outcome", "permission_denied")).toEqual([{ type: "call", ...denied }]);
   expect((await audit(project, "--outcome", "error")).map(({ toolName }) => toolName)).toEqual(["default::fail", denied.toolName]);
   const wrong = await project.haft(["audit", "--outcome", "late"]);
-  expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining('"late" is no outcome of a call.')]);
+  expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining('"late" is not an outcome of a call.')]);
   expect((await project.haft(["audit", "--until", "soon"])).stderr).toContain("--until takes a time or a span");
   const empty = await project.haft(["audit", "--since", "1h", "--until", "24h"]);
   expect([empty.exitCode, empty.stderr]).toEqual([2, expect.stringContaining("--since 1h is not before --until 24h")]);

@@ -203,7 +203,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     await page.getByRole("button", { name: "Older entries" }).click();
     await expect.poll(() => rows.count(), { timeout: 30_000 }).toBeGreaterThan(100);
     await page.goto(`${scene.url}/audit?outcome=fine`);
-    await page.getByText('"fine" is no outcome of a call.').waitFor();
+    await page.getByText('"fine" is not an outcome of a call.').waitFor();
     expect(problems).toEqual([]);
     await page.context().close();
   });

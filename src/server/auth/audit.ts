@@ -286,7 +286,7 @@ function toolsOf(entry: AuditEntry): readonly string[] {
 /** @throws ToolError `invalid_argument` */
 function checkOutcome(outcome: string): void {
   if (AUDIT_OUTCOMES.some((one) => one === outcome) || Object.hasOwn(ERROR_CODES, outcome)) return;
-  throw new ToolError("invalid_argument", `${JSON.stringify(outcome)} is no outcome of a call.`, {
+  throw new ToolError("invalid_argument", `${JSON.stringify(outcome)} is not an outcome of a call.`, {
     hint: `An outcome is ${AUDIT_OUTCOMES.join(", ")}, or an error code such as permission_denied.`,
   });
 }

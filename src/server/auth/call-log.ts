@@ -98,7 +98,7 @@ export class CallLog {
     this.#stopTimer?.();
     const lost = this.#waiting.length + this.#missedSince;
     this.#waiting = [];
-    if (lost > 0) this.#log.warn(`${plural(lost, "call is", "calls are")} not in the audit: the store did not take them.`);
+    if (lost > 0) this.#log.warn(`${plural(lost, "call is", "calls are")} not in the audit: the store did not accept them.`);
   }
 
   #hear(event: RuntimeEvent): void {
@@ -140,7 +140,7 @@ export class CallLog {
     if (this.#waiting.length >= MAX_WAITING) {
       this.missed++;
       this.#missedSince++;
-      this.#log.warn("The store does not keep up: calls are missing in the audit.");
+      this.#log.warn("The store does not keep up: calls are missing from the audit.");
       return;
     }
     this.#waiting.push(this.#missedSince === 0 ? call : { ...call, missed: this.#missedSince });
@@ -165,7 +165,7 @@ export class CallLog {
       try {
         await this.#access.addCalls({ calls, keep: MAX_KEPT });
       } catch (thrown: unknown) {
-        this.#log.warn(`Calls could not be kept for the audit, and are written later: ${describeThrown(thrown)}`);
+        this.#log.warn(`Calls could not be written to the audit; this is tried again later: ${describeThrown(thrown)}`);
         this.#writeAfter(RETRY_MS);
         return;
       }

@@ -69,7 +69,7 @@ export class CredentialWatch {
     try {
       return (await authenticator.isValid?.(principal)) ?? true;
     } catch (thrown: unknown) {
-      log.warn(`Whether ${principal.id} still holds is not known: ${describeThrown(thrown)}`);
+      log.warn(`It is not known whether the credentials of ${principal.id} are still valid: ${describeThrown(thrown)}`);
       return true; // open streams stay open; new requests are checked on their own
     }
   }

@@ -111,7 +111,7 @@ export class IssuerKeys {
     const { clock, jose, jwksUrl } = this.#options;
     this.#lookedAt = clock.now();
     const keys = await this.#read(jwksUrl ?? (await this.#discover()));
-    if (!Array.isArray(keys["keys"])) throw unavailable(this.#options.issuer, "its key set has no array keys");
+    if (!Array.isArray(keys["keys"])) throw unavailable(this.#options.issuer, 'its key set has no array "keys"');
     this.#failed = undefined;
     // jose validates each key that it uses
     this.#fetched = { at: clock.now(), find: jose.createLocalJWKSet(keys as unknown as JSONWebKeySet) };
@@ -132,9 +132,9 @@ export class IssuerKeys {
     for (const place of places) {
       try {
         const metadata = await this.#read(place);
-        if (metadata["issuer"] !== issuer) throw unavailable(issuer, "its metadata are those of another issuer");
+        if (metadata["issuer"] !== issuer) throw unavailable(issuer, "its metadata names another issuer");
         const uri = metadata["jwks_uri"];
-        if (typeof uri !== "string" || !URL.canParse(uri)) throw unavailable(issuer, "its metadata have no jwks_uri");
+        if (typeof uri !== "string" || !URL.canParse(uri)) throw unavailable(issuer, "its metadata has no jwks_uri");
         requireSafe(uri, "jwks_uri of the issuer");
         return uri;
       } catch (thrown: unknown) {
@@ -150,9 +150,9 @@ export class IssuerKeys {
     const cancel = clock.timer(() => timeout.abort(unavailable(issuer, "it did not answer in time")), TIMEOUT_MS, { background: true });
     try {
       const answer = await fetch(url, { headers: { accept: "application/json" }, redirect: "error", signal: timeout.signal });
-      if (!answer.ok) throw unavailable(issuer, `it answers with the status ${answer.status}`);
+      if (!answer.ok) throw unavailable(issuer, `it answered with the status ${answer.status}`);
       const value = parseJson(await answer.text(), { maxChars: MAX_CHARS });
-      if (!isJsonObject(value)) throw unavailable(issuer, "it answers something else than an object");
+      if (!isJsonObject(value)) throw unavailable(issuer, "it answered with something other than an object");
       return value;
     } finally {
       cancel();
@@ -165,11 +165,11 @@ export function requireSafe(address: string, what: string): void {
   const url = URL.canParse(address) ? new URL(address) : undefined;
   const isLoopback = url !== undefined && /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/u.test(url.hostname);
   if (url?.protocol === "https:" || (url?.protocol === "http:" && isLoopback)) return;
-  throw new ToolError("invalid_argument", `The ${what} is an https address, not ${JSON.stringify(address.slice(0, 200))}.`, {
-    hint: "http is taken for this machine itself only.",
+  throw new ToolError("invalid_argument", `The ${what} must be an https address, not ${JSON.stringify(address.slice(0, 200))}.`, {
+    hint: "http is accepted only for this machine itself.",
   });
 }
 
 function unavailable(issuer: string, why: string): ToolError {
-  return new ToolError("unavailable", `The keys of the issuer ${issuer} cannot be had: ${why}.`);
+  return new ToolError("unavailable", `The keys of the issuer ${issuer} could not be fetched: ${why}.`);
 }

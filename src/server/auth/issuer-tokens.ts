@@ -202,12 +202,15 @@ function checkOptions(options: IssuerTokensOptions): void {
   if (jwksUrl !== undefined) requireSafe(jwksUrl, "jwksUrl of an issuer");
   const audiences: readonly unknown[] = Array.isArray(audience) ? audience : [audience];
   if (audiences.length === 0 || audiences.some((one) => typeof one !== "string" || one === ""))
-    throw new ToolError("invalid_argument", `The issuer ${issuer} needs an audience: a token for another server is not to be let in here.`);
+    throw new ToolError(
+      "invalid_argument",
+      `The issuer ${issuer} needs an audience, so that a token for another server is not accepted here.`,
+    );
   const weak = algorithms.find((algorithm) => typeof algorithm !== "string" || !ALGORITHM.test(algorithm));
   if (weak !== undefined || algorithms.length === 0)
     throw new ToolError(
       "invalid_argument",
-      `The algorithms of ${issuer} are asymmetric ones such as ES256, not ${weak === undefined ? "[]" : quoted(weak)}.`,
+      `The algorithms of ${issuer} must be asymmetric, such as ES256, not ${weak === undefined ? "[]" : quoted(weak)}.`,
     );
   if (!Number.isFinite(tolerance) || tolerance < 0 || tolerance > 600)
     throw new ToolError("invalid_argument", `clockToleranceSeconds is ${quoted(tolerance)}; it takes 0 to 600.`);
@@ -215,7 +218,7 @@ function checkOptions(options: IssuerTokensOptions): void {
     if (!Array.isArray(meant) || meant.some((one) => !SCOPES.includes(one)))
       throw new ToolError(
         "invalid_argument",
-        `The scope ${JSON.stringify(scope)} of ${issuer} allows some of ${SCOPES.join(", ")}, and nothing else.`,
+        `The scope ${JSON.stringify(scope)} of ${issuer} can allow only scopes of this server: ${SCOPES.join(", ")}.`,
       );
 }
 

@@ -132,14 +132,18 @@ export class Keys implements Authenticator {
    */
   async delegate(key: DelegatedSessionKey, maker: Principal): Promise<IssuedKey> {
     if (maker.sessionId !== undefined)
-      throw new ToolError("permission_denied", "This key belongs to a session, and makes no other keys.", {
-        hint: "The principal that made it can make another one.",
+      throw new ToolError("permission_denied", "This key belongs to a session, and cannot create other keys.", {
+        hint: "The principal that created it can create another one.",
       });
     const lacking = key.scopes.find((scope) => !hasScope(maker, scope));
     if (lacking !== undefined)
-      throw new ToolError("permission_denied", `A key cannot have the scope ${JSON.stringify(lacking)}, which its maker has not.`, {
-        hint: `${maker.name} has ${[...maker.scopes].join(", ")}.`,
-      });
+      throw new ToolError(
+        "permission_denied",
+        `A key cannot have the scope ${JSON.stringify(lacking)}, because its creator does not have it.`,
+        {
+          hint: `${maker.name} has ${[...maker.scopes].join(", ")}.`,
+        },
+      );
     const { ttlMs = DEFAULT_SESSION_TTL_MS } = key;
     const leftMs = (maker.expiresAt ?? Infinity) - this.#clock.wallTime();
     const rules: KeyMaker = { name: maker.name, ...omitUndefined({ claims: maker.claims }), ...maker.tools };
@@ -148,7 +152,7 @@ export class Keys implements Authenticator {
 
   async #addSessionKey(key: NewSessionKey, maker?: KeyMaker): Promise<IssuedKey> {
     const { sessionId, ttlMs = DEFAULT_SESSION_TTL_MS } = key;
-    if (typeof sessionId !== "string" || sessionId === "") throw new ToolError("invalid_argument", "A session key names its sessionId.");
+    if (typeof sessionId !== "string" || sessionId === "") throw new ToolError("invalid_argument", "A session key needs a sessionId.");
     if (key.scopes.includes("admin"))
       throw new ToolError("invalid_argument", 'A session key cannot have the scope "admin", which reaches beyond its session.');
     checkTtl(ttlMs, MAX_SESSION_TTL_MS);
@@ -195,7 +199,7 @@ export class Keys implements Authenticator {
     if (isRevoked || (await this.#access.key(id)) !== undefined) return isRevoked;
     const ids = (await this.#access.keys({ sessionKeys: true })).map((key) => key.id);
     throw new ToolError("not_found", `There is no key ${JSON.stringify(id.slice(0, 40))}.`, {
-      hint: didYouMean(id, ids, String) ?? "haft keys list shows them.",
+      hint: didYouMean(id, ids, String) ?? "haft keys list lists them.",
     });
   }
 
@@ -277,10 +281,10 @@ function patternsOf({
 
 function checkedScopes(scopes: readonly Scope[]): readonly Scope[] {
   if (!Array.isArray(scopes) || scopes.length === 0)
-    throw new ToolError("invalid_argument", `A key has one scope at least, of ${SCOPES.join(", ")}.`);
+    throw new ToolError("invalid_argument", `A key needs at least one scope of ${SCOPES.join(", ")}.`);
   const unknown = scopes.find((scope) => !SCOPES.includes(scope));
   if (unknown === undefined) return [...new Set(scopes)];
-  throw new ToolError("invalid_argument", `A key has no scope ${quoted(unknown)}.`, {
+  throw new ToolError("invalid_argument", `A key cannot have the unknown scope ${quoted(unknown)}.`, {
     hint: didYouMean(typeof unknown === "string" ? unknown : "", SCOPES, String) ?? `Scopes: ${SCOPES.join(", ")}.`,
   });
 }

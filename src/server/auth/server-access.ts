@@ -68,10 +68,7 @@ export async function openServerAccess(
   for (const { allowPrivate = [], ...issuer } of issuers) {
     const audience = issuer.audience ?? (resource === undefined ? undefined : audiencesOf(resource));
     if (audience === undefined || resource === undefined)
-      throw new ToolError(
-        "invalid_argument",
-        `Tokens of ${issuer.issuer} need the resource that they are for: the address of this server.`,
-      );
+      throw new ToolError("invalid_argument", `Tokens of ${issuer.issuer} need a resource: the address of this server.`);
     const fetch = guardedFetch(httpClient({ allowPrivate, maxRedirects: 0 }, ports));
     tokens.push(await issuerTokens({ ...issuer, audience }, { ...ports, fetch }));
   }
@@ -170,8 +167,8 @@ export class ServerAccess implements Authenticator {
 
   #ownKeys(): Keys {
     if (this.#keys !== undefined) return this.#keys;
-    throw new ToolError("unavailable", "The server keeps no keys.", {
-      operatorHint: "It is given a store of keys by openServerAccess({ access }).",
+    throw new ToolError("unavailable", "The server has no key store.", {
+      operatorHint: "Pass a key store: openServerAccess({ access }).",
     });
   }
 

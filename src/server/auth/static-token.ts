@@ -25,7 +25,7 @@ export function staticToken(options: StaticTokenOptions): Authenticator {
   checkText(options.token, "staticToken({ token })", "a secret");
   const { token, id = "local", scopes = SCOPES } = options;
   if (typeof token !== "string" || token.length < LEAST_LENGTH)
-    throw new ToolError("invalid_argument", `The token of a server has at least ${LEAST_LENGTH} characters.`);
+    throw new ToolError("invalid_argument", `The token of a server must have at least ${LEAST_LENGTH} characters.`);
   const principal = Object.freeze({ id, name: id, scopes: new Set(scopes) });
   const isToken = secretCheck(token);
   const authenticate = async (head: Pick<RequestHead, "headers">): Promise<Principal | undefined> =>

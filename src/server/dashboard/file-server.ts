@@ -48,7 +48,7 @@ async function answer(request: Request, page: DashboardFiles, { token, open }: F
   const { pathname } = new URL(request.url);
   if (pathname === "/opened-file" && request.method === "GET") {
     if (!isSameSecret(bearerToken(request) ?? "", token))
-      throw new HttpError(401, "permission_denied", "The address of this page is not whole.");
+      throw new HttpError(401, "permission_denied", "The address of this page is incomplete.");
     return new Response(await open(), { headers: { "content-type": "application/octet-stream" } });
   }
   const shown = page.response(request);

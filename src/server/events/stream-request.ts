@@ -22,14 +22,14 @@ export function readStreamRequest({ url, headers }: Request, sessionId?: string)
   const { searchParams } = new URL(url);
   for (const name of new Set(searchParams.keys())) {
     if (!KNOWN.has(name))
-      throw new ToolError("invalid_argument", `${JSON.stringify(name.slice(0, 60))} is no parameter of events.`, {
-        hint: `They are ${[...KNOWN].join(", ")}.`,
+      throw new ToolError("invalid_argument", `${JSON.stringify(name.slice(0, 60))} is not a parameter of events.`, {
+        hint: `The parameters are ${[...KNOWN].join(", ")}.`,
       });
     if (searchParams.getAll(name).length > 1) throw new ToolError("invalid_argument", `The parameter "${name}" is given twice.`);
   }
   const after = headers.get("last-event-id") ?? searchParams.get("after") ?? undefined;
   if (after !== undefined && after.length > MAX_CURSOR_CHARS)
-    throw new ToolError("invalid_argument", `A place has at most ${MAX_CURSOR_CHARS} characters; this one has ${after.length}.`);
+    throw new ToolError("invalid_argument", `A cursor has at most ${MAX_CURSOR_CHARS} characters; this one has ${after.length}.`);
   const filter = omitUndefined({
     sessionId: sessionId ?? given(searchParams, "session"),
     types: given(searchParams, "types")?.split(","),

@@ -48,7 +48,7 @@ export class BodyPace {
 }
 
 function tooSlow(): HttpError {
-  return new HttpError(408, "timeout", "The body of the request came too slowly.", {
+  return new HttpError(408, "timeout", "The body of the request arrived too slowly.", {
     outcome: "not_started",
     hint: `Send ${LEAST_BYTES_PER_MS * 1_000} bytes a second or more, without a pause of ${MOST_MS / 1_000} seconds.`,
   });

@@ -32,5 +32,5 @@ export async function readBody({ headers, body }: Request, maxBytes: number): Pr
 
 /** The error of a request whose client disconnected. */
 export function clientGone(cause?: unknown): ToolError {
-  return new ToolError("cancelled", "The client has gone.", { outcome: "not_started", cause });
+  return new ToolError("cancelled", "The client has disconnected.", { outcome: "not_started", cause });
 }

@@ -29,13 +29,13 @@ export interface Distrust {
 }
 
 const OTHER_HOST: Distrust = {
-  reason: "This host name is not served.",
+  reason: "This host name is not allowed.",
   operatorHint: "Start the server with each name that clients use: allowedHosts, or --allowed-host.",
 };
 const OTHER_ORIGIN: Distrust = {
-  reason: "This origin is not served.",
+  reason: "This origin is not allowed.",
   operatorHint:
-    "A proxy in front of the server must send the Host header of its client on. Other pages are named when the server is started: allowedOrigins, or --allowed-origin of haft serve.",
+    "A proxy in front of the server must forward the Host header of its client. To allow other origins, start the server with them: allowedOrigins, or --allowed-origin of haft serve.",
 };
 
 /** Checks the host name and the origin of a request. undefined if it is accepted. */
@@ -63,7 +63,7 @@ export function withoutOrigin({ method, url, headers }: RequestHead): RequestHea
 /** Returns the response that refuses a request that cannot be a JSON message; undefined if it may be one. */
 export function refuseForm({ method, headers }: RequestHead): Response | undefined {
   if (method === "GET" || method === "DELETE") return undefined;
-  if (method !== "POST") return refusal(405, `${method} is not served.`, { allow: "POST, GET, DELETE" });
+  if (method !== "POST") return refusal(405, `${method} is not supported.`, { allow: "POST, GET, DELETE" });
   if (!isJson(headers.get("content-type"))) return refusal(415, "The body must be application/json, in UTF-8.");
   const encoding = headers.get("content-encoding");
   return encoding === null || encoding === "identity" ? undefined : refusal(415, "The body must not be compressed.");

@@ -109,7 +109,7 @@ function mayListen(): boolean {
 }
 
 const REASONS: ReadonlyMap<string, string> = new Map([
-  ["EADDRINUSE", "another program listens there"],
+  ["EADDRINUSE", "another program is listening there"],
   ["EACCES", "this user may not listen there"],
   ["EADDRNOTAVAIL", "this machine does not have that address"],
   ["ENOTFOUND", "the name has no address"],

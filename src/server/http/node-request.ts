@@ -50,9 +50,9 @@ export function refuseAmbiguous(incoming: Pick<IncomingMessage, "headers" | "raw
   if (coding === undefined) return;
   const hint = "Send a Content-Length, or Transfer-Encoding: chunked in HTTP/1.1.";
   if (incoming.httpVersion === "1.0")
-    throw new HttpError(400, "invalid_argument", "A request in HTTP/1.0 has no Transfer-Encoding.", { hint });
+    throw new HttpError(400, "invalid_argument", "A request in HTTP/1.0 cannot have a Transfer-Encoding.", { hint });
   if (coding.toLowerCase() !== "chunked")
-    throw new HttpError(501, "invalid_argument", `The Transfer-Encoding ${quoted(coding)} is not known.`, { hint });
+    throw new HttpError(501, "invalid_argument", `The Transfer-Encoding ${quoted(coding)} is not supported.`, { hint });
 }
 
 /** The URL of a request. Its host is a placeholder, since only the path is used. */
@@ -117,7 +117,7 @@ function smallBody(incoming: IncomingMessage, clock: Clock): ReadableStream<Uint
     {
       async pull(controller) {
         const bytes = await bytesOf(incoming, clock);
-        if (bytes === undefined) return controller.error(new Error("The client has gone."));
+        if (bytes === undefined) return controller.error(new Error("The client has disconnected."));
         if (bytes.length > 0) controller.enqueue(bytes);
         controller.close();
       },

@@ -97,7 +97,7 @@ function checkedOrigin(origin: string): string {
     new URL(origin).origin === origin
   )
     return origin;
-  throw new ToolError("invalid_argument", `${quoted(origin)} is no origin of pages.`, {
-    hint: "Write scheme, host and port alone, such as https://app.example: no path, no star.",
+  throw new ToolError("invalid_argument", `${quoted(origin)} is not the origin of a page.`, {
+    hint: "Write only scheme, host and port, such as https://app.example: no path, no wildcard.",
   });
 }

@@ -66,7 +66,7 @@ export function httpSettingsOf(options: McpHttpOptions): HttpSettings {
   checkWhole({ maxBodyBytes, maxBatch, maxSessions, sessionIdleMs }, 1);
   checkWhole({ graceMs }, 0);
   if (token !== undefined && token.length < LEAST_TOKEN_LENGTH)
-    throw new ToolError("invalid_argument", `The token of an MCP server has at least ${LEAST_TOKEN_LENGTH} characters.`);
+    throw new ToolError("invalid_argument", `The token of an MCP server must have at least ${LEAST_TOKEN_LENGTH} characters.`);
   if (token !== undefined && options.authenticator !== undefined)
     throw new ToolError("invalid_argument", "An MCP server has a token or an authenticator, not both.");
   return {

@@ -47,7 +47,7 @@ export async function listen(runtime: Runtime, options: McpListenOptions): Promi
   const { port, host = "127.0.0.1", path = "/mcp", token, authenticator, allowedHosts } = options;
   if (!isLocalAddress(host) && ((token ?? authenticator) === undefined || allowedHosts === undefined)) {
     throw new ToolError("invalid_argument", `An MCP server on ${host} can be reached by others, and needs a token and allowedHosts.`, {
-      hint: "Give it both, or leave host out to be reached from this machine only.",
+      hint: "Give it both, or leave out host to listen on this machine only.",
     });
   }
   await loadServer(); // at once, so that a missing library fails here and not at the first client

@@ -15,9 +15,13 @@ export function webhookKey(secret: string): Buffer {
   const text = typeof secret === "string" && secret.startsWith(PREFIX) ? secret.slice(PREFIX.length) : "";
   const key = /^[A-Za-z0-9+/]+={0,2}$/u.test(text) ? Buffer.from(text, "base64") : Buffer.alloc(0);
   if (key.length >= LEAST_BYTES && key.length <= MOST_BYTES) return key;
-  throw new ToolError("invalid_argument", `The secret of a webhook is "${PREFIX}" and ${LEAST_BYTES} to ${MOST_BYTES} bytes in base64.`, {
-    hint: 'Make one: node -e "console.log(`whsec_${require(`crypto`).randomBytes(32).toString(`base64`)}`)"',
-  });
+  throw new ToolError(
+    "invalid_argument",
+    `The secret of a webhook must be "${PREFIX}" and ${LEAST_BYTES} to ${MOST_BYTES} bytes in base64.`,
+    {
+      hint: 'Make one: node -e "console.log(`whsec_${require(`crypto`).randomBytes(32).toString(`base64`)}`)"',
+    },
+  );
 }
 
 export interface SignedMessage {

@@ -74,7 +74,7 @@ export class WebhookSender {
     this.#ports = ports;
     this.#receivers = new Map(options.webhooks.map((webhook) => [endpointId(webhook.url), receiverOf(webhook)]));
     if (this.#receivers.size < options.webhooks.length)
-      throw new ToolError("invalid_argument", "Two webhooks have the same url.", { hint: "Name the types of both in one." });
+      throw new ToolError("invalid_argument", "Two webhooks have the same url.", { hint: "List the types of both in one webhook." });
     this.#client = httpClient({ allowPrivate, maxBytes: ANSWER_BYTES }, { clock: ports.clock, log: ports.log });
     this.#fetch = guardedFetch(this.#client);
   }
@@ -125,7 +125,7 @@ export class WebhookSender {
     const delayMs = DELAYS_MS[attempts - 1];
     if (failure === undefined) return webhooks.remove({ endpoint, messageId });
     if (failure !== GONE && delayMs !== undefined) return webhooks.retry({ endpoint, messageId, now, dueAt: now + delayMs });
-    this.#ports.log.warn(`The webhook ${messageId} to ${new URL(receiver.url).host} is given up after ${attempts} tries: ${failure}`);
+    this.#ports.log.warn(`The webhook ${messageId} to ${new URL(receiver.url).host} was given up after ${attempts} tries: ${failure}`);
     return webhooks.remove({ endpoint, messageId });
   }
 
@@ -161,12 +161,15 @@ function endpointId(url: string): string {
 function receiverOf({ url, secret, types = [], ...rest }: WebhookOptions): Receiver {
   checkKnownKeys(rest, {}, "a webhook");
   if (!URL.canParse(url) || !["http:", "https:"].includes(new URL(url).protocol))
-    throw new ToolError("invalid_argument", "The url of a webhook is an http or https address.");
+    throw new ToolError("invalid_argument", "The url of a webhook must be an http or https address.");
   const { username, password } = new URL(url);
   if (username !== "" || password !== "")
-    throw new ToolError("invalid_argument", "The url of a webhook has no user name or password in it.");
+    throw new ToolError("invalid_argument", "The url of a webhook must not contain a user name or password.");
   const unknown = types.find((type) => !WEBHOOK_TYPES.includes(type));
   if (unknown !== undefined)
-    throw new ToolError("invalid_argument", `A webhook has no type ${JSON.stringify(unknown)}; there are ${WEBHOOK_TYPES.join(", ")}.`);
+    throw new ToolError(
+      "invalid_argument",
+      `A webhook cannot have the type ${JSON.stringify(unknown)}; the types are ${WEBHOOK_TYPES.join(", ")}.`,
+    );
   return { url, key: webhookKey(secret) };
 }

@@ -90,7 +90,7 @@ const MOST_SESSIONS = 1_000;
  */
 export function createWorker(runtime: Runtime, options: WorkerOptions = {}): HaftWorker {
   if (!(runtime instanceof Runtime))
-    throw new ToolError("invalid_argument", "A worker needs a runtime: what createRuntime() gives.", { operatorHint: ONE_COPY });
+    throw new ToolError("invalid_argument", "A worker needs a runtime, as returned by createRuntime().", { operatorHint: ONE_COPY });
   checkWorkerOptions(options, "createWorker()");
   return new StoreWorker(runtime, options, ownSessions(runtime));
 }
@@ -305,7 +305,7 @@ export class StoreWorker implements HaftWorker {
     try {
       if (await this.#runtime.sessions.handOver(id)) await this.#queue.offer([id]);
     } catch (thrown: unknown) {
-      this.#log.warn(`The session ${JSON.stringify(id)} was not handed over well: ${describeThrown(thrown)}`);
+      this.#log.warn(`The session ${JSON.stringify(id)} could not be handed over: ${describeThrown(thrown)}`);
     }
   }
 
@@ -330,7 +330,7 @@ export class StoreWorker implements HaftWorker {
     const why = describeThrown(thrown);
     if (this.#complaint === why || this.#ended !== undefined) return;
     this.#complaint = why;
-    this.#log.warn(`Jobs of other processes are not taken over: ${why}`);
+    this.#log.warn(`Jobs of other processes cannot be taken over: ${why}`);
   }
 }
 

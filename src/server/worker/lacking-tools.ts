@@ -46,12 +46,12 @@ export class LackingTools {
     const jobs = await store.jobs.list({ sessionId, states: UNENDED_STATES, limit: MOST_JOBS });
     // by namespace: tools that an engine would list are not registered here
     const inPlaces = jobs.some(({ toolName }) => names.has(splitName(toolName).namespace));
-    if (inPlaces) return "a job at a place that is not here";
+    if (inPlaces) return "a job at a place that this process does not have";
     if (!waits) return undefined;
     const isLacking = jobs.some(
       ({ toolName }) => differing.has(splitName(toolName).namespace ?? "") && registry.overloads(toolName).length === 0,
     );
-    return isLacking ? "a job of a tool that is not here" : undefined;
+    return isLacking ? "a job of a tool that this process does not have" : undefined;
   }
 
   /** Toolsets that differ in another living process: while versions are replaced, one process has tools that others lack. Read once per `lookMs`. */
@@ -81,6 +81,6 @@ export function waitsForAnother(id: string, why: string): ToolError {
     retryable: true,
     retryAfterMs: LOOK_MS,
     operatorHint:
-      "Versions are being replaced, processes were started with different tools, or none that runs has the place: see GET /v1/fleet. To have the session now, cancel the job.",
+      "Versions are being replaced, processes were started with different tools, or no running process has the place: see GET /v1/fleet. To use the session now, cancel the job.",
   });
 }

@@ -117,7 +117,7 @@ export class MemoryAccess implements AccessStore {
         retryable: true,
         outcome: "not_started",
         retryAfterMs: oldest.at + KEYED_REQUEST_KEPT_MS - at,
-        operatorHint: "A store that outlives the process keeps them on its disk.",
+        operatorHint: "A store that outlives the process keeps them on disk.",
       });
     this.#keep(record);
     return undefined;

@@ -83,7 +83,7 @@ test("an answer that comes at the same moment as another one is told that the qu
   const body = { answer: "allow", digest: asked?.digest ?? "" } as const;
   await expect(client.call("decideApproval", { params: { callId: asked?.id ?? "" }, body })).rejects.toMatchObject({
     status: 409,
-    message: expect.stringContaining("The question is allowed already: this answer does not count."),
+    message: expect.stringContaining("The question is already allowed: this answer has no effect."),
   });
 });
 

@@ -37,7 +37,7 @@ test.each([
   expect(answer.headers.get("x-should-retry")).toBe("true");
   expect(await answer.json()).toMatchObject({
     code: "unavailable",
-    detail: 'The agent "clerk" does not run at the moment; it is started, or continued by another process.',
+    detail: 'The agent "clerk" is not running at the moment: it is being started, or continued by another process.',
     outcome: "not_started",
   });
 });

@@ -145,7 +145,7 @@ test("issue 21 bad input: two processes with different definitions are told apar
     "toolsets.default differs: one from two.",
     "toolsets.extra is missing in one.",
   ];
-  expect(two.warnings).toEqual(differences.map((line) => `The processes of the store are not alike. ${line}`));
+  expect(two.warnings).toEqual(differences.map((line) => `The processes of the store differ. ${line}`));
   expect(one.warnings).toEqual([]);
   expect((await one.ask("GET", "/v1/fleet")).json.differences).toEqual(differences);
 });

@@ -73,7 +73,7 @@ test.each([false, true])(
     expect([refused.status, refused.headers.get("content-type")]).toEqual([429, "application/problem+json"]);
     expect(JSON.parse(refused.text)).toMatchObject({
       code: "rate_limited",
-      detail: "One principal may have 60000 bytes of requests and answers in a minute.",
+      detail: "One principal is limited to 60000 bytes of requests and answers in a minute.",
     });
     const waitSeconds = Number(refused.headers.get("retry-after"));
     expect(JSON.parse(refused.text)).toMatchObject({ hint: `Send fewer, or send this again in ${waitSeconds} seconds.` });

@@ -39,7 +39,10 @@ test("issue 19.5 E05 a key has no scope that its maker lacks, never admin, and n
   const { make, keys } = await keyedApi();
   const { key } = await keys.add({ name: "ci", scopes: ["read", "execute"] });
   const widened = await make(key, { scopes: ["read", "approve"] });
-  expect([widened.status, widened.json.detail]).toEqual([403, 'A key cannot have the scope "approve", which its maker has not.']);
+  expect([widened.status, widened.json.detail]).toEqual([
+    403,
+    'A key cannot have the scope "approve", because its creator does not have it.',
+  ]);
   expect((await make(TOKEN, { scopes: ["admin"] })).status).toBe(400);
   const { json: page } = await make(key, { scopes: ["read", "execute"] });
   expect((await make(page.key, {})).status).toBe(403);
@@ -203,7 +206,7 @@ test("a refused request is kept with the address of its client, whichever way it
 test("issue 19.5 a server without a store of keys says that it makes none", async () => {
   const api = await startApi();
   const { status, json } = await api.ask("POST", "/v1/sessions/desk/keys", { body: { name: "page", scopes: ["read"] } });
-  expect([status, json.detail]).toEqual([503, "The server keeps no keys."]);
+  expect([status, json.detail]).toEqual([503, "The server has no key store."]);
 });
 
 test("issue 19.5 the audit has who made and revoked a key, and nothing of the key", async () => {

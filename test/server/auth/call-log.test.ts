@@ -81,8 +81,8 @@ test("what a store does not take waits for it, at most 10,000 calls of it; the o
   await clock.advance(1_000);
   expect(log.lines.map(({ message }) => message)).toEqual(
     expect.arrayContaining([
-      "The store does not keep up: calls are missing in the audit.",
-      "Calls could not be kept for the audit, and are written later: the disk is full",
+      "The store does not keep up: calls are missing from the audit.",
+      "Calls could not be written to the audit; this is tried again later: the disk is full",
     ]),
   );
   isBroken = false;
@@ -98,7 +98,7 @@ test("a store that is broken to the end loses the calls, which is said with thei
   const one = logged(() => ({ addCalls: () => Promise.reject(new Error("gone")) }));
   for (let times = 0; times < 2; times++) one.calls.refused(API, { toolName: "t", errorCode: "not_found" });
   await one.calls.close();
-  expect(one.log.lines.at(-1)?.message).toBe("2 calls are not in the audit: the store did not take them.");
+  expect(one.log.lines.at(-1)?.message).toBe("2 calls are not in the audit: the store did not accept them.");
 });
 
 test("a call that has not ended when the server stops is kept as open", async () => {

@@ -44,7 +44,7 @@ test.each(["raed", "admn", "aprove"])("the scope %s is answered with the one tha
 
 test.each<[string, Readonly<Record<string, unknown>>, string]>([
   ["no scope", { scopes: [] }, "A key has one scope at least, of read, execute, simulate, approve, admin."],
-  ["an unknown scope", { scopes: ["exec"] }, 'A key has no scope "exec".'],
+  ["an unknown scope", { scopes: ["exec"] }, 'A key cannot have the unknown scope "exec".'],
   ["an empty name", { name: "" }, "The name of a key"],
   ["a name that hides something", { name: "a\u202eb" }, "The name of a key"],
   ["a pattern that is none", { allow: [7] }, "pattern that is not a string"],

@@ -15,7 +15,7 @@ test("a port that another program has, and an address that this machine lacks, a
   ]);
 
   expect(refusals).toEqual([
-    expect.stringContaining(`The port ${port} of 127.0.0.1 cannot be used: another program listens there (EADDRINUSE).`),
+    expect.stringContaining(`The port ${port} of 127.0.0.1 cannot be used: another program is listening there (EADDRINUSE).`),
     expect.stringContaining("The port 0 of 192.0.2.1 cannot be used: this machine does not have that address (EADDRNOTAVAIL)."),
   ]);
 });

@@ -191,7 +191,7 @@ test("one that is given up is logged with why it was not sent, and what would wo
   await ports.clock.advance(1_000);
   for (let turns = 0; turns < 200 && ports.log.lines.length === 0; turns++) await settle();
   expect(ports.log.lines.map(({ message }) => message).join()).toContain(
-    `to ${place.host} is given up after 10 tries: Calls to ${place.host} are not allowed: 127.0.0.1 `,
+    `to ${place.host} was given up after 10 tries: Calls to ${place.host} are not allowed: 127.0.0.1 `,
   );
   expect(ports.log.lines.map(({ message }) => message).join()).toContain(`list "${place.host}" in allowPrivate`);
 });

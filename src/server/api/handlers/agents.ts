@@ -109,7 +109,7 @@ function agentOf({ agents, expectedAgents }: ApiServices, name: string, own: str
 function notRunning(name: string): ToolError {
   return new ToolError(
     "unavailable",
-    `The agent ${JSON.stringify(name)} does not run at the moment; it is started, or continued by another process.`,
+    `The agent ${JSON.stringify(name)} is not running at the moment: it is being started, or continued by another process.`,
     {
       retryable: true,
       outcome: "not_started",
@@ -127,6 +127,6 @@ function channelsOf(services: ApiServices): Channels {
 export function triggersOf({ triggers }: ApiServices): Triggers {
   if (triggers !== undefined) return triggers;
   throw new ToolError("not_found", "The server has no channels and no triggers.", {
-    operatorHint: "Give it some: createServer(runtime, { triggers: createTriggers() }).",
+    operatorHint: "Pass triggers: createServer(runtime, { triggers: createTriggers() }).",
   });
 }

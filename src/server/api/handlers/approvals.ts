@@ -30,7 +30,7 @@ export const approvalHandlers = {
     const decided = await runtime.approvals.answer(decisionOf(principal, { ...body, id }));
     if (!decided) {
       await findOpenApproval(id, { runtime, principal }); // another answer may have come at the same time
-      throw new ToolError("conflict", "The digest is not that of the question: the call or its input is another one.", {
+      throw new ToolError("conflict", "The digest does not match the question: it belongs to another call or another input.", {
         hint: "Read the question again, and answer with its digest.",
       });
     }
@@ -61,7 +61,7 @@ export const approvalHandlers = {
     if (sessionId !== undefined) checkSeen(principal, sessionId);
     if (sessionId === undefined && body.tool === undefined)
       throw new ToolError("invalid_argument", "Say which calls are meant: by tool, by sessionId, or by both.", {
-        hint: 'Every call that waits: "tool": "*".',
+        hint: 'For every call that waits: "tool": "*".',
       });
     checkReach(principal, body);
     const approvals = await runtime.approvals.answerMany({ ...body, by: principal.id, ...omitUndefined({ sessionId }) });
@@ -124,7 +124,7 @@ async function findApproval(name: string, place: Place): Promise<ApprovalRecord>
 async function findOpenApproval(name: string, place: Place): Promise<ApprovalRecord> {
   const found = await findApproval(name, place);
   if (found.status === "open") return found;
-  throw new ToolError("conflict", `The question is ${found.status} already: this answer does not count.`);
+  throw new ToolError("conflict", `The question is already ${found.status}: this answer has no effect.`);
 }
 
 /** The decision with its principal. */

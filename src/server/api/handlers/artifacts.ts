@@ -12,7 +12,9 @@ export const artifactHandlers = {
     if (artifact !== undefined) return artifact;
     throw new ToolError("not_found", `There is no artifact ${JSON.stringify(asked.slice(0, 100))}.`, {
       hint:
-        artifacts === undefined ? "This server keeps files in the results themselves." : "Results have the addresses of those there are.",
+        artifacts === undefined
+          ? "This server keeps files in the results themselves."
+          : "The results of calls contain the addresses of their artifacts.",
     });
   },
 } satisfies Partial<Handlers>;

@@ -80,10 +80,10 @@ export const callHandlers = {
   async getSubmission({ principal, params: { submissionId }, query: { waitMs, sessionId }, signal, request }, services) {
     const waited = await services.submissions.wait(submissionId, { principalId: principal.id, waitMs, signal });
     if (waited !== undefined) return batchAnswer(waited, { sessionId, basePath: services.basePath });
-    const elsewhere = await answerElsewhere(request, services, { what: "The calls may run" });
+    const elsewhere = await answerElsewhere(request, services, { what: "The calls may be running" });
     if (elsewhere !== undefined) return elsewhere;
     throw new ToolError("not_found", `There is no submission ${JSON.stringify(submissionId)}, or it ended too long ago.`, {
-      hint: "Send the request again with its Idempotency-Key: the first results come back.",
+      hint: "Send the request again with its Idempotency-Key to get the first results.",
     });
   },
 
@@ -160,7 +160,7 @@ async function cancelledElsewhere(request: SentRequest, body: JsonObject, servic
     const { cancelled } = (await answer.json()) as { readonly cancelled?: unknown }; // the response of this same route
     return cancelled === true;
   };
-  return (await answerElsewhere(request, services, { what: "The call may run", body, timeoutMs: ASKED_MS, fits })) !== undefined;
+  return (await answerElsewhere(request, services, { what: "The call may be running", body, timeoutMs: ASKED_MS, fits })) !== undefined;
 }
 
 /** How long to wait for another process, in milliseconds. */
@@ -170,7 +170,7 @@ const ASKED_MS = 5_000;
 function checkReads(principal: Principal, sessionId: string): void {
   checkSeen(principal, sessionId);
   if (hasScope(principal, "read")) return;
-  throw new ToolError("permission_denied", "Recorded results need the scope read.", {
+  throw new ToolError("permission_denied", "Reading recorded results needs the scope read.", {
     hint: `${principal.name} has ${[...principal.scopes].join(", ")}.`,
   });
 }
@@ -232,12 +232,12 @@ function callsOf(
 ): Pick<MessageCalls, "calls"> & Partial<MessageCalls> {
   if (calls !== undefined && message === undefined && format === undefined) return { calls };
   if (calls !== undefined || message === undefined || format === undefined)
-    throw new ToolError("invalid_argument", "A request has either calls, or a message of a model and its format.", {
+    throw new ToolError("invalid_argument", "A request takes either calls, or a message of a model and its format.", {
       hint: '{"calls": [{"name": "…", "input": {…}}]}, or {"message": {…}, "format": "openai-chat"}.',
     });
   const read = readMessage(message, { format, ...shown });
   if (read.calls.length <= MAX_CALLS) return read;
-  throw new ToolError("too_large", `The message has ${read.calls.length} calls; a request may have ${MAX_CALLS}.`);
+  throw new ToolError("too_large", `The message has ${read.calls.length} calls; a request may have at most ${MAX_CALLS}.`);
 }
 
 const MAX_CALLS = 1_000;

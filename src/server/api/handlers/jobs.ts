@@ -65,7 +65,7 @@ export const jobHandlers = {
   async sendToJob({ runtime, principal, params: { jobId }, body: { input } }, services) {
     const { toolName } = await findJob(jobId, { runtime, principal, services });
     if (services.access.visibilityOf(principal)?.permits(toolName) === false)
-      throw new ToolError("permission_denied", `The job is one of ${toolName}, which you may not call.`, { outcome: "not_started" });
+      throw new ToolError("permission_denied", `The job is a call of ${toolName}, which you may not call.`, { outcome: "not_started" });
     runtime.jobs.send(jobId, input, { principal: principal.id });
     return { sent: true };
   },

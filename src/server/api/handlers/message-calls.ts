@@ -105,7 +105,10 @@ function readText(message: JsonValue, { name, tools }: { readonly name: string; 
   const format = textFormat(name);
   const text = isJsonObject(message) ? message["content"] : message;
   if (typeof text !== "string")
-    throw new ToolError("invalid_argument", `A message of ${TEXT_PREFIX}${name} is a string, or an object with a string as its content.`);
+    throw new ToolError(
+      "invalid_argument",
+      `A message in the format ${TEXT_PREFIX}${name} is a string, or an object with a string as its content.`,
+    );
   const decoding = format.decodeText({ tools });
   const events = [...decoding.push(text), ...decoding.end()];
   const last = events.find((event) => event.type === "reply-end");
@@ -131,10 +134,10 @@ function whole(format: string, read: () => ModelReply): ModelReply {
     reply = read();
   } catch (thrown: unknown) {
     const { message } = ToolError.fromUnknown(thrown);
-    throw new ToolError("invalid_argument", `The message is not one of ${format}: ${message}`, { cause: thrown });
+    throw new ToolError("invalid_argument", `The message is not in the format ${format}: ${message}`, { cause: thrown });
   }
   if (endedWell(reply.finish)) return reply;
-  throw new ToolError("invalid_argument", `The message is not whole (${reply.finishDetail ?? reply.finish}): none of its calls was run.`);
+  throw new ToolError("invalid_argument", `The message is incomplete (${reply.finishDetail ?? reply.finish}): none of its calls was run.`);
 }
 
 /** The call of a result; results are in the order of the calls. */

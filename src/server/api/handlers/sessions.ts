@@ -154,7 +154,7 @@ export const sessionHandlers = {
   getDiff({ runtime, principal, params: { sessionId }, query: { with: otherId, at, withAt: otherAt } }, { sessions }) {
     checkSeen(principal, sessionId);
     if (otherId === undefined && (at ?? otherAt) !== undefined)
-      throw new ToolError("invalid_argument", "A point is compared with another session or point.", {
+      throw new ToolError("invalid_argument", "at and withAt need another session or point to compare with.", {
         hint: "Name it with ?with=; it may be the same session.",
       });
     if (otherId === undefined) return openBranch(runtime.sessions.get(sessionId), sessionId).diff();
@@ -197,7 +197,7 @@ export const sessionHandlers = {
   async importRecording({ principal, request, query: { id } }, { store, settings }) {
     refuseSessionKey(principal);
     if (store === undefined)
-      throw new ToolError("unavailable", "The server has no store to take a recording into.", { hint: "Give the runtime a store." });
+      throw new ToolError("unavailable", "The server has no store to import a recording into.", { hint: "Give the runtime a store." });
     return importRecording(store, limitedText(request.whole(), settings.maxRecordingBytes), {
       checkId: checkNewId,
       ...omitUndefined({ id }),

@@ -208,7 +208,7 @@ function notReached(thrown: unknown, { what, process: { address } }: Pick<SendOp
     retryAfterMs: 2_000,
     hint: wasSent
       ? "Send it again with the same Idempotency-Key."
-      : "Send it again in a moment: a process that is gone loses its sessions.",
+      : "Send it again in a moment: the sessions of a process that has ended are released.",
     operatorHint: `The process announced the address ${address}.`,
     cause: thrown,
   });

@@ -235,7 +235,7 @@ export class KeyedAnswers {
     this.#left.clear();
     void access
       .forgetRequests(clock.wallTime() - KEYED_REQUEST_KEPT_MS)
-      .catch((thrown: unknown) => log.warn(`Old answers were not forgotten: ${describeThrown(thrown)}`));
+      .catch((thrown: unknown) => log.warn(`Old answers could not be removed: ${describeThrown(thrown)}`));
   }
 }
 
@@ -258,7 +258,7 @@ interface Attempt {
 /** @throws HttpError 400 */
 function checkKey(key: string): void {
   if (/^[\u0020-\u007e]+$/u.test(key) && key.length <= MAX_KEY_LENGTH) return;
-  throw new HttpError(400, "invalid_argument", `An Idempotency-Key has 1 to ${MAX_KEY_LENGTH} printable ASCII characters.`);
+  throw new HttpError(400, "invalid_argument", `An Idempotency-Key must have 1 to ${MAX_KEY_LENGTH} printable ASCII characters.`);
 }
 
 /** The key scoped to its principal, route and path parameters. */

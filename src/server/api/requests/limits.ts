@@ -91,7 +91,8 @@ export class Limits {
   begin(principalId: string, what: Counted, count: number = 1): () => void {
     const share = this.#shareOf(principalId);
     const most = this.#most(what);
-    if (count > most) throw new ToolError("too_large", `The request has ${count} ${what}; one principal may have ${most} at a time.`);
+    if (count > most)
+      throw new ToolError("too_large", `The request has ${count} ${what}; one principal may have at most ${most} at a time.`);
     if (share[what] + count > most) throw tooMany(`${most} ${what} at a time`, RETRY_MS);
     share[what] += count;
     let isOver = false;
@@ -144,7 +145,7 @@ const RETRY_MS = 1_000;
 
 function tooMany(what: string, retryAfterMs: number): ToolError {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1_000)); // as in the header Retry-After
-  return new ToolError("rate_limited", `One principal may have ${what}.`, {
+  return new ToolError("rate_limited", `One principal is limited to ${what}.`, {
     hint: `Send fewer, or send this again in ${plural(seconds, "second")}.`,
     retryAfterMs: Math.ceil(retryAfterMs),
   });

@@ -177,7 +177,7 @@ export function noRoute(method: string, path: string): HttpError {
   const methods = routes.filter((route) => matches(route.path, path)).map((route) => route.method);
   if (methods.length > 0) {
     const allow = [...new Set(methods)].join(", ");
-    return new HttpError(405, "invalid_argument", `${method.slice(0, 20)} is not served here.`, {
+    return new HttpError(405, "invalid_argument", `${method.slice(0, 20)} is not supported at this path.`, {
       hint: `Use ${allow}.`,
       headers: { allow },
     });

@@ -14,11 +14,11 @@ export function ownPrefixOf(id: string | undefined): string | undefined {
 /** @throws ToolError `invalid_argument` for an id with a prefix of the server, or one that URLs cannot contain: clients resolve `.` and `..` */
 export function checkNewId(id: string | undefined): void {
   if (id === "." || id === ".." || id?.isWellFormed() === false)
-    throw new ToolError("invalid_argument", `The session id ${JSON.stringify(id)} cannot be part of an address.`, {
-      hint: "Choose another id: any text of whole characters but . and ..",
+    throw new ToolError("invalid_argument", `The session id ${JSON.stringify(id)} cannot be part of a URL.`, {
+      hint: "Choose another id: any text except . and .. without lone surrogates",
     });
   const own = ownPrefixOf(id);
-  if (own !== undefined) throw new ToolError("invalid_argument", `Ids that begin with ${own} are the server's own.`);
+  if (own !== undefined) throw new ToolError("invalid_argument", `Ids that begin with ${own} are reserved for the server.`);
 }
 
 /** Hides every session but its own from a session key. @throws ToolError `not_found` */
@@ -29,7 +29,7 @@ export function checkSeen({ sessionId }: Principal, id: string): void {
 /** Refuses session keys, which may only use their own session. @throws ToolError `permission_denied` */
 export function refuseSessionKey({ sessionId }: Principal): void {
   if (sessionId === undefined) return;
-  throw new ToolError("permission_denied", "This key belongs to a session, and works in that alone.", {
+  throw new ToolError("permission_denied", "This key belongs to a session, and works only in that session.", {
     hint: `Use the routes under /v1/sessions/${encodeURIComponent(sessionId)}.`,
   });
 }

@@ -225,7 +225,7 @@ export class SessionPool {
   /** Releases a session that nothing here uses. @param sessions sessions with calls in progress, if the caller has them */
   #leave(session: RuntimeSession, sessions = waitingSessions(this.#options.runtime)): void {
     void this.#letGo(session, this.#closeOrHandOver(session, sessions.get(session.id))).catch((thrown: unknown) =>
-      this.#options.log.warn(`A session did not end well: ${describeThrown(thrown)}`),
+      this.#options.log.warn(`A session could not be released: ${describeThrown(thrown)}`),
     );
   }
 
@@ -333,7 +333,7 @@ export class SessionPool {
         this.#sweep = undefined;
         this.#closeIdle(sessionIdleMs, { most: this.#held.size });
         void this.#forgetOwn().catch((thrown: unknown) =>
-          this.#options.log.warn(`Old requests were not forgotten: ${describeThrown(thrown)}`),
+          this.#options.log.warn(`Old requests could not be removed: ${describeThrown(thrown)}`),
         );
         const [next] = this.#held;
         if (next !== undefined) this.#touch(...next);

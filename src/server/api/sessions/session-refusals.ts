@@ -29,11 +29,11 @@ export function tooManyOpen(maxOpenSessions: number): ToolError {
 
 /** The error of a keyed request that is not begun, because without a store too many such sessions are remembered. */
 export function tooManyRemembered(): ToolError {
-  return new ToolError("unavailable", "The server remembers as many requests with an Idempotency-Key that took long as it can.", {
+  return new ToolError("unavailable", "The server cannot keep any more requests with an Idempotency-Key that took long.", {
     outcome: "not_started",
     retryable: true,
     retryAfterMs: HOUR_MS,
-    operatorHint: "A store that outlives the process keeps them on its disk.",
+    operatorHint: "A store that outlives the process keeps them on disk.",
   });
 }
 
@@ -49,7 +49,7 @@ export function openElsewhere(claim: ToolError): ToolError {
     retryable,
     outcome,
     operatorHint:
-      "Start each process of the store with the --address at which the others reach it, or server.listen({ address }): they pass requests for the session on to it then.",
+      "Start each process of the store with the --address at which the others reach it, or with server.listen({ address }): they then forward requests for the session to it.",
     cause: claim,
   });
 }
@@ -60,19 +60,19 @@ export function leftOpen(
   { calls, isKeyed }: { readonly calls: readonly CallUnderWay[]; readonly isKeyed: boolean },
 ): ToolError {
   const waits = calls.map(
-    ({ callId, name, waitsFor }) => `${name} (${callId}) ${waitsFor === "answer" ? "waits for an answer" : "has not begun"}`,
+    ({ callId, name, waitsFor }) => `${name} (${callId}) ${waitsFor === "answer" ? "waits for an answer" : "has not started"}`,
   );
   const session = JSON.stringify(sessionId);
   return new ToolError(
     "unavailable",
-    `The server is stopping, and has let go of the session ${session} with ${plural(calls.length, "call")} under way: ${someOf(waits)}.`,
+    `The server is stopping, and has released the session ${session} with ${plural(calls.length, "call")} in progress: ${someOf(waits)}.`,
     {
       retryable: isKeyed,
       outcome: "unknown",
       retryAfterMs: 1_000,
       hint: isKeyed
         ? "Send the request again with the same Idempotency-Key: the calls continue, and none is made twice."
-        : `Look before you send it again: the calls continue when a request opens the session, and GET /v1/calls/{callId}?sessionId=${encodeURIComponent(sessionId)} has their results then.`,
+        : `Check before you send it again: the calls continue when a request opens the session, and GET /v1/calls/{callId}?sessionId=${encodeURIComponent(sessionId)} has their results then.`,
     },
   );
 }

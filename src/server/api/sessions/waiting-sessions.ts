@@ -43,7 +43,7 @@ export async function leaveWaiting(runtime: Runtime, id: string, reason: string)
 
 /** Hands over a session that is being resumed, because its calls wait for a person or the grace period is over. Does not wait for it. */
 export function leaveResume(id: string, { runtime, log }: { readonly runtime: Pick<Runtime, "sessions">; readonly log: Log }): void {
-  runtime.sessions.handOver(id).catch((thrown: unknown) => log.warn(`A session was not left well: ${describeThrown(thrown)}`));
+  runtime.sessions.handOver(id).catch((thrown: unknown) => log.warn(`A session could not be released: ${describeThrown(thrown)}`));
 }
 
 function nextEnd(runtime: Runtime): Promise<void> {
