@@ -138,7 +138,7 @@ test("E15 a client that does not speak the protocol ends it with 5", { timeout: 
   expect({ exitCode, stdout, stderr }).toEqual({
     exitCode: 5,
     stdout: "",
-    stderr: "haft: MCP over stdio: The client sends a line of more than 8388608 bytes that is not a message: the connection is closed.\n",
+    stderr: "haft: MCP over stdio: The client sent a line of more than 8388608 bytes that is not a message: the connection is closed.\n",
   });
 });
 

@@ -73,7 +73,7 @@ test("a task that its client cancels", async () => {
   const { result } = await raw(url, "tools/call", CALL, { capabilities: TASKS });
   await begun;
   await raw(url, "tasks/cancel", { taskId: String(result["taskId"]) }, { capabilities: TASKS });
-  expect(await why()).toEqual(["default::wait was cancelled: the client asked for its end"]);
+  expect(await why()).toEqual(["default::wait was cancelled: the client cancelled it"]);
 });
 
 const API_ENDS: readonly (readonly [string, string, (api: ApiServer) => unknown])[] = [

@@ -202,7 +202,7 @@ test("D13 one who gives up waiting for a list does not take it from the others, 
   await vi.waitFor(() => expect(lists).toHaveLength(2));
   await clock.advance(10_000);
   expect((await third).resources).toEqual([]);
-  expect(log.lines.map(({ message }) => message)).toContain("The resources of the program are not listed: no answer within 10 s");
+  expect(log.lines.map(({ message }) => message)).toContain("The resources of the program could not be listed: no answer within 10 s");
 });
 
 test("D13 what changes while it is being listed is listed anew", async () => {

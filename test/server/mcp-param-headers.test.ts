@@ -27,7 +27,9 @@ test("D19 arguments and their headers must say the same, plain or encoded", () =
   );
   expect(problem({ region: "eu" })).toBe("the header Mcp-Param-Region is missing");
   for (const sent of ["=?base64?ZXU?=", "=?base64?Z!U=?=", "=?base64?ZXU=\u00a0?="])
-    expect(problem({ region: "eu" }, { "mcp-param-region": sent })).toBe("the header Mcp-Param-Region is not encoded as it says");
+    expect(problem({ region: "eu" }, { "mcp-param-region": sent })).toBe(
+      "the header Mcp-Param-Region is not in the encoding that it declares",
+    );
 });
 
 test("D19 nothing is asked of arguments that are absent, null, or annotated where they may not be", () => {

@@ -26,7 +26,7 @@ describe.each(ERAS)("what two connected servers offer, to a client of the %s era
     expect([await from("shared:x"), await from("other:a"), await from("other:///7")]).toEqual(["from one", "from other", "from other"]);
     await expect(client.readResource({ uri: "nobody:z" })).rejects.toMatchObject({ code: -32_602, data: { uri: "nobody:z" } });
     expect(log.lines.filter(({ level }) => level === "warn").map(({ message }) => message)).toEqual([
-      'MCP server "other" lists "shared:x" of the resources, which another lists already: only the first is served.',
+      'MCP server "other" lists "shared:x" in its resources, which another lists already: only the first is served.',
     ]);
   });
 
@@ -80,7 +80,11 @@ describe.each(ERAS)("what two connected servers offer, to a client of the %s era
     const { runtime, log } = await openRuntime({ toolsets });
     const { client } = await overStdio(runtime, { era, ports: { log } });
     expect((await client.listPrompts()).prompts.map(({ name }) => name)).toEqual(["other__greet"]);
-    expect(log.lines).toContainEqual({ level: "warn", message: 'The prompts of MCP server "one" are not listed: it is gone', fields: {} });
+    expect(log.lines).toContainEqual({
+      level: "warn",
+      message: 'The prompts of MCP server "one" could not be listed: it is gone',
+      fields: {},
+    });
   });
 
   test("toolsets that are not served offer nothing", async () => {

@@ -148,7 +148,7 @@ describe.each(ERAS)("a handler whose client is of the %s era", (era) => {
     else
       expect(await call).toMatchObject({
         isError: true,
-        content: [{ text: expect.stringContaining("The client does not offer sampling.") }],
+        content: [{ text: expect.stringContaining("The client does not support sampling.") }],
       });
   });
 

@@ -24,10 +24,10 @@ export async function mcpApprover({
 }: ApprovalRequest): Promise<ApprovalAnswer> {
   const client = currentClient();
   const outer = within.map((call) => `\n\nIt is made in ${call.toolName}:\n${JSON.stringify(call.input, undefined, 2)}`).join("");
-  const inner = covers.map((call) => `\n\nA yes covers ${call.toolName}:\n${JSON.stringify(call.input, undefined, 2)}`).join("");
+  const inner = covers.map((call) => `\n\nA yes also covers ${call.toolName}:\n${JSON.stringify(call.input, undefined, 2)}`).join("");
   const shown = visibleJson(JSON.stringify(input, undefined, 2) + outer + inner);
   if (client === undefined) throw undecided("the call did not come over MCP, so there is no client to ask");
-  if (shown.length > MAX_INPUT_LENGTH) throw undecided("its input is too long to be shown in a question of MCP");
+  if (shown.length > MAX_INPUT_LENGTH) throw undecided("its input is too long to be shown in a question over MCP");
   const schema = { type: "object", properties: { allow: { type: "boolean", title: "Let it run" } }, required: ["allow"] };
   const answer = await client.elicit(
     { message: `${visibleText(`May ${toolName} run? ${reason}`)}\n${shown}`, schema },

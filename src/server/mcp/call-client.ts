@@ -105,7 +105,7 @@ export class CallClient implements McpClient {
     const offered = this.capabilities[capability];
     if (isJsonObject(offered) && Object.keys(parts).every((part) => offered[part] !== undefined)) return;
     this.missing = { [capability]: parts };
-    throw new ToolError("unavailable", `The client does not offer ${capability}.`, { outcome: "not_started" });
+    throw new ToolError("unavailable", `The client does not support ${capability}.`, { outcome: "not_started" });
   }
 }
 

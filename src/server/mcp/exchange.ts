@@ -156,7 +156,7 @@ export class Exchange<T> {
     const send = this.round?.send;
     if (send !== undefined) {
       const answer = read(await this.#sent(send, request, signal));
-      if (answer === undefined) throw new ToolError("invalid_output", `The client's answer to ${request.method} is none.`);
+      if (answer === undefined) throw new ToolError("invalid_output", `The client did not give a valid answer to ${request.method}.`);
       return answer;
     }
     const early = this.#taken.has(key) ? undefined : this.round?.answers.get(key);
@@ -237,5 +237,5 @@ export class Exchange<T> {
 }
 
 function calledOff(): ToolError {
-  return new ToolError("cancelled", "The client is gone, or the call is over: the question cannot be asked any more.");
+  return new ToolError("cancelled", "The client has disconnected, or the call has ended: the question cannot be asked any more.");
 }

@@ -68,7 +68,7 @@ export function httpSettingsOf(options: McpHttpOptions): HttpSettings {
   if (token !== undefined && token.length < LEAST_TOKEN_LENGTH)
     throw new ToolError("invalid_argument", `The token of an MCP server must have at least ${LEAST_TOKEN_LENGTH} characters.`);
   if (token !== undefined && options.authenticator !== undefined)
-    throw new ToolError("invalid_argument", "An MCP server has a token or an authenticator, not both.");
+    throw new ToolError("invalid_argument", "An MCP server takes a token or an authenticator, not both.");
   return {
     allowedHosts: (options.allowedHosts ?? LOCAL_NAMES).map((name) => name.toLowerCase()),
     allowedOrigins: options.allowedOrigins?.map(checkedOrigin),

@@ -24,7 +24,8 @@ interface ClientSession {
   forgetIdle: () => void;
 }
 
-const ONE_SERVER = "A session is in the server that began it: behind a proxy of several servers, all its requests go to that one.";
+const ONE_SERVER =
+  "A session exists only in the server that began it: behind a proxy with several servers, all its requests must go to that one.";
 
 export class HttpSessions {
   readonly #gateway: Gateway;
@@ -50,7 +51,7 @@ export class HttpSessions {
     if (id === null)
       return isInitialize(body)
         ? this.#begin(request, body, caller)
-        : refusal(400, "The request needs the Mcp-Session-Id that initialize gave.");
+        : refusal(400, "The request needs the Mcp-Session-Id that initialize returned.");
     const session = this.#sessions.get(id);
     if (session === undefined || session.caller.id !== caller.id)
       return refusal(404, `There is no such session (any more). ${ONE_SERVER}`, {}, SESSION_NOT_FOUND);
@@ -58,7 +59,7 @@ export class HttpSessions {
     session.caller.principal = caller.principal;
     const repeated = repeatedId(body, session.requests);
     if (repeated !== undefined)
-      return refusal(400, `The request id ${JSON.stringify(repeated)} is that of a request that is being answered.`, {}, INVALID_REQUEST);
+      return refusal(400, `The request id ${JSON.stringify(repeated)} is in use by a request that is being answered.`, {}, INVALID_REQUEST);
     const response = session.transport.handleRequest(request, { parsedBody: body });
     until?.(session.transport.whenEnded(body));
     return request.method === "GET" ? this.#counted(await response, id, session) : response;

@@ -190,7 +190,7 @@ export class HttpGateway {
         return refusal(400, describeThrown(error), {}, PARSE_ERROR);
       }
       if (Array.isArray(body) && body.length > this.settings.maxBatch)
-        return refusal(400, `A request holds at most ${this.settings.maxBatch} messages.`, {}, INVALID_REQUEST);
+        return refusal(400, `A request may have at most ${this.settings.maxBatch} messages.`, {}, INVALID_REQUEST);
     }
     work?.begin(request.method, body);
     return this.#pass(request, { body, caller, until: work?.until });
@@ -238,7 +238,7 @@ export class HttpGateway {
       if (code !== "unavailable") throw thrown;
       return refusal(503, message, { "retry-after": String(Math.max(1, Math.ceil(retryAfterMs / 1_000))) });
     }
-    if (principal === undefined) return refusal(401, "These credentials are not known here.", { "www-authenticate": "Bearer" });
+    if (principal === undefined) return refusal(401, "These credentials are not valid here.", { "www-authenticate": "Bearer" });
     if (hasScope(principal, "execute")) return { id: principal.id, principal };
     const challenge = 'Bearer error="insufficient_scope", scope="execute"';
     return refusal(403, "These credentials do not allow calls: they need the scope execute.", { "www-authenticate": challenge });

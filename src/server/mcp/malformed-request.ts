@@ -26,7 +26,7 @@ export function checkLine(line: string, sdk: ServerModule): CheckedLine {
     const refusal = refusalOf(message, sdk);
     return refusal === undefined ? { lines: [line], refusals: [] } : { lines: [], refusals: [refusal] };
   }
-  if (message.length === 0) return { lines: [], refusals: [refuse(null, "a batch holds at least one message")] };
+  if (message.length === 0) return { lines: [], refusals: [refuse(null, "a batch must have at least one message")] };
   const refusals = message.map((each) => refusalOf(each, sdk));
   return {
     lines: message.filter((_each, index) => refusals[index] === undefined).map((each) => JSON.stringify(each)),
@@ -85,7 +85,7 @@ function problemOf(
   if (typeof method !== "string") return "its method is not a string";
   if (!isRequestId(id)) return "its id is neither a string nor an integer";
   if (params !== undefined && !isJsonObject(params)) return "its params are not an object";
-  return "its params are not as the protocol has them: _meta is an object, its progressToken a string or an integer";
+  return "its params do not follow the protocol: _meta must be an object, its progressToken a string or an integer";
 }
 
 function refuse(id: JsonValue, problem: string, code: number = INVALID_REQUEST): JsonObject {

@@ -30,7 +30,7 @@ export function paramHeaderProblem(schema: JsonSchema, args: unknown, headers: H
     const sent = headers.get(header);
     if (sent === null) return `the header ${header} is missing`;
     const decoded = decodedHeader(sent);
-    if (decoded === undefined) return `the header ${header} is not encoded as it says`;
+    if (decoded === undefined) return `the header ${header} is not in the encoding that it declares`;
     if (decoded !== value) return `the header ${header} and the argument ${path.join(".")} differ`;
   }
   return undefined;

@@ -126,7 +126,7 @@ async function complete(serving: Serving, request: McpRequest, { mcpReq }: Serve
     return untilAborted(source.complete?.({ ...params, ref: { ...ref, name: own } }, { signal }) ?? NO_COMPLETION, signal);
   }
   if (ref["type"] !== "ref/resource" || typeof ref["uri"] !== "string")
-    throw new ToolError("invalid_input", "A completion is for a ref/prompt with a name or a ref/resource with a uri.");
+    throw new ToolError("invalid_input", "A completion needs a ref/prompt with a name or a ref/resource with a uri.");
   const source = (await peers.findTemplate(ref["uri"], asker)) ?? (await peers.findResource(ref["uri"], asker));
   if (source === undefined) throw new ToolError("not_found", `No resource template ${JSON.stringify(ref["uri"])}.`);
   return untilAborted(source.complete?.(params, { signal }) ?? NO_COMPLETION, signal);
@@ -168,5 +168,5 @@ function askThrough(client: McpClient): NonNullable<PeerOptions["ask"]> {
 }
 
 function notOffered({ name = "the program" }: Source, what: string): never {
-  throw new ToolError("unavailable", `${name} lists ${what} that it does not give.`);
+  throw new ToolError("unavailable", `${name} lists ${what} that it does not provide.`);
 }

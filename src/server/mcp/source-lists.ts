@@ -85,7 +85,7 @@ export class SourceLists {
 
   /** Warns once about a name that two entries of a kind have. */
   warnTwice(name: string, { source }: Entry, method: ListMethod): void {
-    const text = `${titleOf(source)} lists ${JSON.stringify(name)} of the ${LISTS[method].kind}, which another lists already: only the first is served.`;
+    const text = `${titleOf(source)} lists ${JSON.stringify(name)} in its ${LISTS[method].kind}, which another lists already: only the first is served.`;
     this.#warnOnce(text);
   }
 
@@ -118,7 +118,7 @@ export class SourceLists {
       this.#late.delete(source);
       return { entries, isWhole: true };
     } catch (error: unknown) {
-      this.#warnOnce(`The ${LISTS[method].field} of ${titleOf(source)} are not listed: ${describeThrown(error)}`);
+      this.#warnOnce(`The ${LISTS[method].field} of ${titleOf(source)} could not be listed: ${describeThrown(error)}`);
       return { entries, isWhole: false };
     } finally {
       forget();

@@ -63,7 +63,7 @@ async function closeSession(session: RuntimeSession | undefined, log: Log): Prom
   try {
     await session?.close();
   } catch (error: unknown) {
-    log.warn(`The session of an MCP connection was not closed: ${describeThrown(error)}`);
+    log.warn(`The session of an MCP connection could not be closed: ${describeThrown(error)}`);
   }
 }
 
@@ -127,7 +127,7 @@ function gateFor({ log, sdk, send }: GateParts): Transform {
       refuse({ jsonrpc: "2.0", ...(id === undefined ? {} : { id }), error: { code: INVALID_REQUEST, message } });
     },
     onNoise: () => {
-      const message = `The client sends a line of more than ${MAX_LINE_BYTES} bytes that is not a message: the connection is closed.`;
+      const message = `The client sent a line of more than ${MAX_LINE_BYTES} bytes that is not a message: the connection is closed.`;
       gate.destroy(new ToolError("too_large", message));
     },
   });
@@ -174,7 +174,7 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
     message: listens.hear,
     passing: listens.passing,
     repeated: (id) => {
-      const message = `The request id ${JSON.stringify(id)} is that of a request that is being answered.`;
+      const message = `The request id ${JSON.stringify(id)} is in use by a request that is being answered.`;
       // the client has disconnected
       void transport.send(asMessage({ jsonrpc: "2.0", id: null, error: { code: INVALID_REQUEST, message } })).catch(() => undefined);
     },

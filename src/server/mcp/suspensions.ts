@@ -56,7 +56,7 @@ export class Suspensions {
     if (this.full) throw tooManyWait();
     const { clock, suspendedTtlMs } = this.#settings;
     const late = new AbortController();
-    const gone = new ToolError("timeout", "The client did not answer in time what it was asked.");
+    const gone = new ToolError("timeout", "The client did not answer the question in time.");
     const forget = clock.timer(() => late.abort(gone), suspendedTtlMs, { background: true });
     this.#open++;
     try {
@@ -98,7 +98,7 @@ export class Suspensions {
     const forget = this.#settings.clock.timer(
       () => {
         this.#suspended.delete(id);
-        exchange.cancel("the client did not come back in time with what it was asked for");
+        exchange.cancel("the client did not send the answers to its questions in time");
       },
       this.#settings.suspendedTtlMs,
       { background: true },
@@ -127,7 +127,7 @@ export class Suspensions {
 }
 
 export function tooManyWait(): ToolError {
-  return new ToolError("limit_exceeded", "Too many calls wait for an answer of their clients.");
+  return new ToolError("limit_exceeded", "Too many calls are waiting for an answer from their clients.");
 }
 
 function isState(state: unknown): state is State {

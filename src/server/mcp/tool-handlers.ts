@@ -52,7 +52,7 @@ export function answerCall(serving: CallServing, request: McpRequest, context: S
     gateway.calls?.refused(originOf(serving, context), { toolName, errorCode });
   if (!isJsonObject(args)) {
     refused("invalid_input");
-    throw new sdk.ProtocolError(INVALID_PARAMS, "The arguments of a tool are an object.");
+    throw new sdk.ProtocolError(INVALID_PARAMS, "The arguments of a tool must be an object.");
   }
   if (name === VALIDATE_NAME && gateway.settings.validate) return validateCall(args, knownTools(serving));
   const tool = tools.find(name);
@@ -145,7 +145,7 @@ function callerOptions({ gateway, info }: CallServing): Pick<ExecuteOptions, "al
 function needsTasks({ gateway: { sdk }, connection }: CallServing): Error {
   if (connection.era === "modern")
     return new sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } });
-  return new sdk.ProtocolError(METHOD_NOT_FOUND, "This tool is called as a task only.");
+  return new sdk.ProtocolError(METHOD_NOT_FOUND, "This tool can only be called as a task.");
 }
 
 /**

@@ -27,8 +27,8 @@ export async function storedTask({ id, sessionId, serving, client }: StoredTaskO
   const { callId, at: createdAt } = start;
   const cancel = (): void => {
     runtime.jobs
-      .cancelStored({ id: callId, sessionId }, "the client asked for its end")
-      .catch((thrown: unknown) => settings.log.warn(`A task over MCP was not cancelled: ${describeThrown(thrown)}`));
+      .cancelStored({ id: callId, sessionId }, "the client cancelled it")
+      .catch((thrown: unknown) => settings.log.warn(`A task over MCP could not be cancelled: ${describeThrown(thrown)}`));
   };
   const { ttlMs, pollIntervalMs } = tasks.settings;
   const task = new ServedTask({ id, clock: settings.clock, ttlMs, pollIntervalMs, createdAt: events[0]?.at ?? createdAt, cancel });

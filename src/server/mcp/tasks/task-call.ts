@@ -102,8 +102,8 @@ interface Begun {
 function begin({ tasks, runtime, settings }: TaskParts, { place, callId, exchange, createdAt }: Begun): ServedTask {
   const { ttlMs, pollIntervalMs } = tasks.settings;
   const cancel = (): void => {
-    exchange.cancel("the client asked for its end");
-    if (runtime.jobs.get(callId) !== undefined) runtime.jobs.cancel(callId, "the client asked for its end");
+    exchange.cancel("the client cancelled it");
+    if (runtime.jobs.get(callId) !== undefined) runtime.jobs.cancel(callId, "the client cancelled it");
   };
   const task = new ServedTask({
     id: place.id,
@@ -154,7 +154,9 @@ async function follow(
   } finally {
     stop();
     exchange.finish();
-    await own?.close().catch((thrown: unknown) => settings.log.warn(`The session of a task was not closed: ${describeThrown(thrown)}`));
+    await own
+      ?.close()
+      .catch((thrown: unknown) => settings.log.warn(`The session of a task could not be closed: ${describeThrown(thrown)}`));
   }
 }
 

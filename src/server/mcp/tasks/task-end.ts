@@ -11,7 +11,7 @@ export async function taskEnd(result: ToolResult, call: AnsweredCall): Promise<T
   } catch (thrown: unknown) {
     const { ProtocolError } = call.serving.gateway.sdk;
     if (!(thrown instanceof ProtocolError))
-      return { status: "failed", error: { code: INTERNAL_ERROR, message: "The result cannot be told over MCP." } };
+      return { status: "failed", error: { code: INTERNAL_ERROR, message: "The result cannot be sent over MCP." } };
     const data = dataOf(thrown.data);
     return { status: "failed", error: { code: thrown.code, message: thrown.message, ...(data === undefined ? {} : { data }) } };
   }

@@ -36,7 +36,7 @@ function addModern(serving: Serving): void {
   on("tasks/update", findTask, (task, { mcpReq }, { params }) => {
     const responses: unknown = mcpReq.inputResponses ?? params?.["inputResponses"];
     if (!isJsonObject(responses))
-      throw new gateway.sdk.ProtocolError(INVALID_PARAMS, "inputResponses is an object of answers by their keys.");
+      throw new gateway.sdk.ProtocolError(INVALID_PARAMS, "inputResponses must be an object with the answers by their keys.");
     if (task.end === undefined) task.exchange?.deliver(new Map(Object.entries(responses)));
     return {};
   });

@@ -117,7 +117,7 @@ export class Tasks {
     const { log } = this.#options;
     this.#forget(sessionId).catch((thrown: unknown) => {
       const { code } = ToolError.fromUnknown(thrown, "store_failed");
-      if (code !== "not_found") log.warn(`The session of a call over MCP was not removed: ${describeThrown(thrown)}`);
+      if (code !== "not_found") log.warn(`The session of a call over MCP could not be removed: ${describeThrown(thrown)}`);
     });
   }
 
@@ -160,7 +160,7 @@ export class Tasks {
     const { runtime, log } = this.#options;
     const left = [...waitingSessions(runtime)].filter(([id, waiting]) => id.startsWith(TASK_SESSION_PREFIX) && isMeant(waiting));
     for (const end of await Promise.allSettled(left.map(([id]) => runtime.sessions.handOver(id))))
-      if (end.status === "rejected") log.warn(`A task over MCP was not left well: ${describeThrown(end.reason)}`);
+      if (end.status === "rejected") log.warn(`A task over MCP could not be released: ${describeThrown(end.reason)}`);
   }
 
   get isClosed(): boolean {
@@ -179,7 +179,7 @@ export class Tasks {
         stopped: () => this.#isClosed,
       });
     } catch (thrown: unknown) {
-      log.warn(`Old tasks over MCP were not removed: ${describeThrown(thrown)}`);
+      log.warn(`Old tasks over MCP could not be removed: ${describeThrown(thrown)}`);
     }
     if (this.#isClosed) return;
     const nextMs = Math.min(Math.max(ttlMs, LEAST_SWEEP_MS), MOST_SWEEP_MS);
