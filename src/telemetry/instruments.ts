@@ -32,12 +32,12 @@ export class Instruments {
       valueType: ValueType.INT,
       advice: { explicitBucketBoundaries: BOUNDARIES.tokens },
     });
-    this.retries = meter.createCounter(METRICS.retries, { description: "Further attempts of calls.", unit: "{attempt}" });
+    this.retries = meter.createCounter(METRICS.retries, { description: "Retries of calls.", unit: "{attempt}" });
     this.orphans = meter.createCounter(METRICS.orphans, {
-      description: "Handlers that ran on after their call had ended.",
+      description: "Handlers that kept running after their call had ended.",
       unit: "{handler}",
     });
-    this.circuits = meter.createCounter(METRICS.circuits, { description: "Changes of state of circuits.", unit: "{change}" });
+    this.circuits = meter.createCounter(METRICS.circuits, { description: "State changes of circuits.", unit: "{change}" });
   }
 
   /** Records the tokens of a reply, if the provider reported them. */

@@ -64,16 +64,20 @@ export class Metrics {
     const jobs = runtime.jobs.list({ states: ["queued", "running", "waiting"] }).length;
     return [
       counter("haft_http_requests_total", "Requests by operation and class of status.", [...this.#requests]),
-      counter("haft_http_request_seconds_total", "Time that requests took, streams left out.", this.#seconds),
+      counter("haft_http_request_seconds_total", "Duration of requests, without streams.", this.#seconds),
       counter("haft_calls_total", "Calls that have ended.", calls),
-      counter("haft_calls_succeeded_total", "Calls that ended well.", succeeded),
+      counter("haft_calls_succeeded_total", "Calls that succeeded.", succeeded),
       counter("haft_call_attempts_total", "Times a handler was started.", attempts),
       counter("haft_input_repairs_total", "Changes that made inputs fit their schemas.", repairs),
-      counter("haft_calls_orphaned_total", "Handlers that ran on after their call had ended.", orphans),
-      counter("haft_calls_abandoned_total", "Handlers that were given up.", abandoned),
-      counter("haft_audit_missed_total", "Calls that no session has and the audit misses: the store did not keep up.", log?.missed ?? 0),
+      counter("haft_calls_orphaned_total", "Handlers that kept running after their call had ended.", orphans),
+      counter("haft_calls_abandoned_total", "Handlers that were abandoned.", abandoned),
+      counter(
+        "haft_audit_missed_total",
+        "Calls outside sessions that are missing from the audit, because the store did not keep up.",
+        log?.missed ?? 0,
+      ),
       this.#callTimes(),
-      gauge("haft_calls_running", "Calls that run now.", runtime.running.length),
+      gauge("haft_calls_running", "Calls that are running.", runtime.running.length),
       gauge("haft_jobs_running", "Background jobs that have not ended.", jobs),
       gauge("haft_jobs_queued", "Background jobs that wait to be started.", runtime.jobs.queue.length),
       gauge("haft_sessions_open", "Sessions that are open.", runtime.sessions.list().length),
@@ -81,7 +85,7 @@ export class Metrics {
       gauge("haft_streams_open", "Event streams.", limits.total("streams")),
       gauge("haft_submissions_open", "Batches whose results are kept to be fetched.", submissions.size),
       gauge("haft_tools", "Tools on offer.", runtime.registry.list().length),
-      gauge("haft_stopping", "1 while the server stops.", stopping() ? 1 : 0),
+      gauge("haft_stopping", "1 while the server is stopping.", stopping() ? 1 : 0),
     ];
   }
 
@@ -92,7 +96,7 @@ export class Metrics {
       return [`le="${CALL_BOUNDS[index] ?? "+Inf"}"`, total, "_bucket"] as const;
     });
     const samples = [...buckets, ["", this.#callSeconds, "_sum"], ["", total, "_count"]] as const;
-    return { name: "haft_call_seconds", type: "histogram", help: "Time that calls took, waits included.", samples };
+    return { name: "haft_call_seconds", type: "histogram", help: "Duration of calls, waits included.", samples };
   }
 }
 

@@ -70,14 +70,14 @@ function headersOf({ keyed, streams, answerType }: Route): readonly object[] {
     name: "Idempotency-Key",
     in: "header",
     required: false,
-    description: "The same key and content give the first answer again, for 24 hours at least; other content is refused with 409.",
+    description: "The same key and content get the first answer again, for at least 24 hours; different content is refused with 409.",
     schema: { type: "string", minLength: 1, maxLength: 255 },
   };
   const last = {
     name: "Last-Event-ID",
     in: "header",
     required: false,
-    description: "Of a stream: the id of the last event that was received. It comes before the parameter after.",
+    description: "For a stream: the id of the last event that was received. Takes precedence over the parameter after.",
     schema: { type: "string", minLength: 1, maxLength: 1_024 },
   };
   const isStream = streams === true || answerType === "text/event-stream";
@@ -103,9 +103,9 @@ function responsesOf(route: Route): object {
   return {
     [status]: { description: status === 204 ? "Done." : "The answer.", ...(status === 204 ? {} : { content }) },
     ...(mayTakeLong === true
-      ? { 202: { description: "It takes longer.", headers: location, content: { "application/json": { schema: later } } } }
+      ? { 202: { description: "The request takes longer.", headers: location, content: { "application/json": { schema: later } } } }
       : {}),
-    ...(scope === "none" ? {} : { 401: problem("No credentials, or wrong ones."), 403: problem("The scope is missing.") }),
+    ...(scope === "none" ? {} : { 401: problem("The credentials are missing or not valid."), 403: problem("The scope is missing.") }),
     default: problem("Why the request failed as a whole."),
   };
 }

@@ -3,16 +3,16 @@ import { APPROVAL_SCOPES, APPROVAL_STATUSES } from "../../../core/approval-store
 import { answer, array, flag, id, integer, object, oneOf, record, ref, text } from "../openapi/json-schema.ts";
 import type { Routes } from "../requests/route.ts";
 
-const digest = text("That of the question: an answer to another input decides nothing.", { minLength: 1, maxLength: 256 });
+const digest = text("The digest of the question: an answer to another input decides nothing.", { minLength: 1, maxLength: 256 });
 const decision = oneOf(
-  "allow reaches as far as scope says; allow-input and allow-always hold for calls of the session with this input, or of this tool.",
+  "allow applies to what scope says; allow-input and allow-always hold for calls of the session with this input, or of this tool.",
   ["allow", "allow-once", "allow-input", "allow-always", "deny"],
 );
-const pattern = text("Over qualified names; * matches any text.", { minLength: 1, maxLength: 512 });
+const pattern = text("A pattern over qualified names; * matches any text.", { minLength: 1, maxLength: 512 });
 const expiresAt = integer("When it ends, in milliseconds since 1970-01-01 UTC.", 0, Number.MAX_SAFE_INTEGER);
 const reach = {
   scope: oneOf(
-    "With allow: this call, calls of the session with this input, calls of the session of this tool, or calls that the rule names. once by default.",
+    "With allow: this call, calls of the session with this input, calls of the session of this tool, or calls that the rule names. By default once.",
     APPROVAL_SCOPES,
   ),
   rule: object({ pattern, sessionId: id("Calls of this session only."), expiresAt }, []),
@@ -30,16 +30,16 @@ export const approvalRoutes = {
     query: {
       sessionId: id("Only calls of this session."),
       tool: text("Only calls of this tool, or of those that a pattern such as files::* matches.", { minLength: 1, maxLength: 512 }),
-      status: text("Questions with one of these states, separated by commas: allowed,denied. Left out, those that are open.", {
+      status: text("Questions with one of these states, separated by commas: allowed,denied. By default those that are open.", {
         pattern: `^(${statuses})(,(${statuses}))*$`,
       }),
       after: integer("The position of the last question that is known.", 0, Number.MAX_SAFE_INTEGER, { default: 0 }),
-      limit: integer("Most questions of a page.", 1, 1_000, { default: 1_000 }),
+      limit: integer("Maximum number of questions per page.", 1, 1_000, { default: 1_000 }),
     },
     answer: answer(
       {
         approvals: array(ref("PendingApproval")),
-        next: integer("The after of the next page; left out at the end.", 0, Number.MAX_SAFE_INTEGER),
+        next: integer("The after of the next page. Absent on the last page.", 0, Number.MAX_SAFE_INTEGER),
       },
       ["approvals"],
     ),
@@ -49,7 +49,7 @@ export const approvalRoutes = {
     method: "GET",
     path: "/v1/approvals/{callId}",
     scope: "read",
-    summary: "Get one question, whatever became of it.",
+    summary: "Get one question, whatever its status.",
     params: { callId },
     answer: ref("PendingApproval"),
     example: { params: { callId: "call_1" } },
@@ -58,9 +58,9 @@ export const approvalRoutes = {
     method: "POST",
     path: "/v1/approvals/matching",
     scope: "approve",
-    summary: "Decide every call that waits and fits, with one answer.",
+    summary: "Decide every waiting call that matches, with one answer.",
     description:
-      "Those asked up to a position: what was asked later was not seen by the person who decides. Say which by tool, by session, or both.",
+      "Decides those asked up to a position: the person who decides has not seen later ones. Select them by tool, by session, or both.",
     body: object(
       {
         answer: decision,
@@ -71,7 +71,7 @@ export const approvalRoutes = {
       },
       ["answer", "upTo"],
     ),
-    answer: answer({ approvals: array(ref("PendingApproval"), { description: "Those that this answer decided." }) }),
+    answer: answer({ approvals: array(ref("PendingApproval"), { description: "The questions that this answer decided." }) }),
     example: { body: { answer: "deny", tool: "files::*", upTo: 7 } },
   },
   previewApproval: {
@@ -79,17 +79,17 @@ export const approvalRoutes = {
     path: "/v1/approvals/{callId}/preview",
     scope: "approve",
     summary: "Simulate a call that waits, to see what it would change.",
-    description: "Made by the process that waits, in a branch that is dropped: nothing is done for real.",
+    description: "Simulated by the process that waits, in a branch that is dropped: nothing is done for real.",
     params: { callId },
     answer: answer(
       {
         available: flag("Whether the call could be simulated."),
-        reason: text("Why not."),
+        reason: text("Why it could not be simulated."),
         state: array(record("A value of the state that would differ: toolset, key, before, after and patch.")),
         calls: array(record("A call that the call would make: toolName, input and outcome.")),
         writes: array(text("A resource that would be written.")),
         answer: text("The answer that the call would have."),
-        isCut: flag("Parts were left out, because it would be too large."),
+        isCut: flag("Whether parts were left out because it would be too large."),
       },
       ["available"],
     ),
@@ -102,14 +102,14 @@ export const approvalRoutes = {
     summary: "Decide one call that waits.",
     params: { callId },
     body: object(verdict, ["answer", "digest"]),
-    answer: answer({ decided: flag("Whether this answer was the one.") }),
+    answer: answer({ decided: flag("Whether this answer decided the call.") }),
     example: { params: { callId: "call_1" }, body: { answer: "allow-once", digest: "0000" } },
   },
   decideApprovals: {
     method: "POST",
     path: "/v1/approvals",
     scope: "approve",
-    summary: "Decide several calls that wait, each for itself.",
+    summary: "Decide several calls that wait, each on its own.",
     body: object({ decisions: array(object({ callId, ...verdict }, ["callId", "answer", "digest"]), { minItems: 1, maxItems: 1_000 }) }),
     answer: answer({
       decisions: array(answer({ callId, decided: flag("False where no question of this call has this digest.") })),

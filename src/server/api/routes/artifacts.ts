@@ -11,7 +11,7 @@ export const artifactRoutes = {
     params: { artifactId: text("The id: 64 hexadecimal digits.", { minLength: 1, maxLength: 128 }) },
     answer: answer({
       id: text("The SHA-256 of its bytes."),
-      mediaType: text("What it is."),
+      mediaType: text("Its media type."),
       data: text("Its bytes, as base64."),
     }),
     example: { params: { artifactId: "6b7fa434f92a8b80aab02d9bf1a12e49ffcae424e4013a1c4f68b67e3d2bbcd0" } },

@@ -11,17 +11,20 @@ const callFields = {
     minItems: 1,
     maxItems: 1_000,
   }),
-  message: { description: "In place of calls: a whole message of a model, or the reply around it, in the form of its provider." },
-  format: text(`The form of message: ${WIRE_NAMES.join(", ")}; or ${TEXT_PREFIX} and a text format, such as ${TEXT_PREFIX}hermes.`, {
-    pattern: `^(${WIRE_NAMES.join("|")}|${TEXT_PREFIX}[a-z0-9.-]{1,40})$`,
-  }),
+  message: { description: "Instead of calls: a whole message of a model, or the reply that contains it, in the format of its provider." },
+  format: text(
+    `The format of message: ${WIRE_NAMES.join(", ")}; or ${TEXT_PREFIX} and the name of a text format, such as ${TEXT_PREFIX}hermes.`,
+    {
+      pattern: `^(${WIRE_NAMES.join("|")}|${TEXT_PREFIX}[a-z0-9.-]{1,40})$`,
+    },
+  ),
   strict: flag("Run nothing unless every call can be run."),
   allow: array(text("A pattern over qualified names, such as files::*.", { minLength: 1, maxLength: 512 }), {
     description: "Only these tools may be called.",
     maxItems: 1_000,
   }),
-  variation: text("Calls with another variation get other made-up answers.", { maxLength: 1_024 }),
-  waitMs: integer("How long the answer may take before it is 202 with the Location of the results, in milliseconds.", 0, MAX_WAIT_MS, {
+  variation: text("Calls with a different variation get different made-up answers.", { maxLength: 1_024 }),
+  waitMs: integer("How long to wait before answering 202 with the Location of the results, in milliseconds.", 0, MAX_WAIT_MS, {
     default: 30_000,
   }),
 } as const;
@@ -30,7 +33,7 @@ const executeFields = { ...callFields, answerFrom: answerSources } as const;
 
 const sessionFields = {
   ...executeFields,
-  concurrent: flag("Do not wait for turns that run if those are concurrent as well."),
+  concurrent: flag("Do not wait for running turns that are concurrent as well."),
   background: flag("true: each call continues as a background job; false: each is waited for."),
   recording: id("The session whose recorded results answer for the source replay of answerFrom."),
 } as const;
@@ -42,7 +45,7 @@ export const simulateBody = object(callFields, []);
 const answered = {
   results: array(ref("ToolResult"), { description: "One for each call, in call order." }),
   messages: array(record("A message of the conversation."), {
-    description: "Where a message was sent: the messages that answer its calls, in the same form.",
+    description: "If a message was sent: the messages that answer its calls, in the same format.",
   }),
 } as const;
 
@@ -50,7 +53,7 @@ export const results = answer(answered, ["results"]);
 export const simulation = answer({ ...answered, diff: ref("SessionDiff") }, ["results", "diff"]);
 
 const callId = id("The id of a call.");
-const sessionId = id("Its session, where the server does not have that open.");
+const sessionId = id("Its session, if the server does not have that open.");
 
 export const callRoutes = {
   execute: {
@@ -59,7 +62,7 @@ export const callRoutes = {
     scope: "execute",
     summary: "Run calls outside any session.",
     description:
-      "Takes calls, or a message of a model and its format. Answers 200 with one result per call, also where calls failed. With an Idempotency-Key each effect happens once.",
+      "Takes calls, or a message of a model and its format. Answers 200 with one result per call, even if calls failed. With an Idempotency-Key each effect happens once.",
     query: atPlace,
     body: executeBody,
     answer: results,
@@ -84,8 +87,8 @@ export const callRoutes = {
     scope: "any",
     summary: "Get the results of calls that took longer than waitMs.",
     description:
-      "200 with what the request would have answered, 202 while the calls run. Kept for ten minutes after their end, or less when the server has too many results.",
-    params: { submissionId: id("As the Location of a 202 names it.") },
+      "200 with the answer of the request, 202 while the calls run. Kept for ten minutes after they end, or less if the server has too many results.",
+    params: { submissionId: id("The id in the Location of a 202.") },
     query: {
       waitMs: integer("How long to wait for the results, in milliseconds.", 0, MAX_WAIT_MS, { default: 0 }),
       sessionId: id("The session of the calls, as the Location of the 202 names it."),
@@ -121,9 +124,9 @@ export const callRoutes = {
     scope: "execute",
     summary: "Cancel a call that runs, whichever process of the store runs it.",
     params: { callId },
-    body: object({ reason: text("Why, as its result says.", { minLength: 1, maxLength: 1_000 }) }, []),
+    body: object({ reason: text("The reason, which its result shows.", { minLength: 1, maxLength: 1_000 }) }, []),
     bodyOptional: true,
-    answer: answer({ cancelled: flag("False for a call that does not run any more.") }),
+    answer: answer({ cancelled: flag("False for a call that is no longer running.") }),
     example: { params: { callId: "call_1" }, body: { reason: "not needed any more" } },
   },
   getCallOutput: {
@@ -136,12 +139,12 @@ export const callRoutes = {
     query: {
       sessionId,
       from: integer("Position of the first character.", 0, Number.MAX_SAFE_INTEGER, { default: 0 }),
-      maxChars: integer("Most characters.", 1, 1_048_576, { default: 65_536 }),
+      maxChars: integer("Maximum number of characters.", 1, 1_048_576, { default: 65_536 }),
     },
     answer: answer({
       text: text("The part that was asked for."),
       from: integer("Position of its first character.", 0, Number.MAX_SAFE_INTEGER),
-      next: integer("Where to read on.", 0, Number.MAX_SAFE_INTEGER),
+      next: integer("Where to continue reading.", 0, Number.MAX_SAFE_INTEGER),
       total: integer("How many characters there are.", 0, Number.MAX_SAFE_INTEGER),
     }),
     example: { params: { callId: "call_1" }, query: { sessionId: "travel", maxChars: "1000" } },

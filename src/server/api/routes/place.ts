@@ -2,5 +2,5 @@
 import { id } from "../openapi/json-schema.ts";
 
 export const atPlace = {
-  place: id("A place that tools of the calls are at: a process that has it answers, where no other one has the session open."),
+  place: id("A place that tools of the calls are at: a process that has it answers, unless another one has the session open."),
 } as const;

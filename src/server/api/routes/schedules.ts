@@ -7,7 +7,7 @@ const sessionId = id("The session whose agent it wakes.");
 
 const place = {
   params: { scheduleId: id("The id of a schedule.") },
-  query: { sessionId: id("Its session; needed where several have a schedule of this id, or the server does not have it open.") },
+  query: { sessionId: id("Its session; needed if several have a schedule of this id, or the server does not have it open.") },
   inSession: true,
   example: { params: { scheduleId: "morning" }, query: { sessionId: "travel" } },
 } as const;
@@ -18,7 +18,7 @@ export const scheduleRoutes = {
     path: "/v1/schedules",
     scope: "read",
     summary: "List the schedules of the sessions that the server has open, with the time at which each is due next.",
-    query: { sessionId: id("Only schedules of this session, which is opened for that.") },
+    query: { sessionId: id("Only schedules of this session, which is opened for this.") },
     inSession: true,
     answer: answer({ schedules: array(ref("Schedule")) }),
     example: {},
@@ -27,14 +27,14 @@ export const scheduleRoutes = {
     method: "POST",
     path: "/v1/schedules",
     scope: "execute",
-    summary: "Wake the agent of a session at times of the clock.",
+    summary: "Wake the agent of a session at set times.",
     description: "Takes exactly one of everyMinutes, dailyAt, hourlyAt and cron. It runs while an agent of the session does.",
     body: object(
       {
         sessionId,
-        name: text("A stable id. Left out, it gets a new one.", { minLength: 1, maxLength: 128 }),
+        name: text("A stable id. By default a new one.", { minLength: 1, maxLength: 128 }),
         prompt: text("The message that wakes the agent.", { minLength: 1, maxLength: MAX_PROMPT_CHARS }),
-        everyMinutes: integer("Every so many minutes, counted from midnight.", 1, 1_440),
+        everyMinutes: integer("Every this many minutes, counted from midnight.", 1, 1_440),
         dailyAt: text("Once a day at this time, HH:MM.", { maxLength: 16 }),
         hourlyAt: integer("Once an hour at this minute.", 0, 59),
         cron: text("A cron expression: minute, hour, day of the month, month, day of the week.", { maxLength: 200 }),

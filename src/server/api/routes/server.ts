@@ -14,8 +14,8 @@ export const serverRoutes = {
         version: text("The version of Haft."),
         api: text("The version of this API."),
         tools: integer("How many tools are on offer.", 0, Number.MAX_SAFE_INTEGER),
-        store: text("The kind of store; left out where sessions end with the process."),
-        limits: record("What a request may be, and how much a principal may have under way."),
+        store: text("The kind of store. Absent if sessions end with the process."),
+        limits: record("The limits of a request, and of what a principal may have in progress."),
         principal: answer({ id: text("Its id."), name: text("Its name."), scopes: array(text("What it may do.")) }),
       },
       ["name", "version", "api", "tools", "limits", "principal"],
@@ -27,7 +27,7 @@ export const serverRoutes = {
     path: "/healthz",
     scope: "none",
     summary: "Whether the process answers.",
-    answer: answer({ status: oneOf("It answers.", ["ok"]) }),
+    answer: answer({ status: oneOf("The process answers.", ["ok"]) }),
     example: {},
   },
   getReadiness: {
@@ -36,7 +36,7 @@ export const serverRoutes = {
     scope: "none",
     summary: "Whether the server takes calls: the store can be written, the queue has room and it is not stopping. 503 otherwise.",
     answer: answer({
-      ready: flag("It takes calls."),
+      ready: flag("Whether it takes calls."),
       queue: answer({
         length: integer("Background jobs that wait to be started.", 0, Number.MAX_SAFE_INTEGER),
         limit: integer("How many may wait.", 0, Number.MAX_SAFE_INTEGER),
@@ -48,8 +48,8 @@ export const serverRoutes = {
     method: "GET",
     path: "/v1/fleet",
     scope: "read",
-    summary: "List the processes that use the store, with the sessions that each has open, and what they should have alike and do not.",
-    description: "Without a store there is this process alone, and it is not listed.",
+    summary: "List the processes that use the store, with the sessions that each has open, and how they differ.",
+    description: "Without a store there is only this process, and it is not listed.",
     answer: answer({
       processes: array(ref("Process")),
       differences: array(text("Versions and definitions in which living processes differ, one line each.")),

@@ -4,20 +4,20 @@ import type { Routes } from "../requests/route.ts";
 
 const DAY_MS = 86_400_000;
 const sessionId = id("The session that the key is for.");
-const scopes = array(oneOf("A scope that the maker of the key has.", ["read", "execute", "simulate", "approve"]), {
+const scopes = array(oneOf("A scope that the creator of the key has.", ["read", "execute", "simulate", "approve"]), {
   minItems: 1,
   maxItems: 4,
 });
-const patterns = array(text("Over qualified names; * matches any text.", { minLength: 1, maxLength: 512 }), { maxItems: 1_000 });
+const patterns = array(text("A pattern over qualified names; * matches any text.", { minLength: 1, maxLength: 512 }), { maxItems: 1_000 });
 
 export const sessionKeyRoutes = {
   createSessionKey: {
     method: "POST",
     path: "/v1/sessions/{sessionId}/keys",
     scope: "execute",
-    summary: "Make a key that reaches this session alone, for a page or a program that should hold no more.",
+    summary: "Create a key for this session only, for a page or a program that should have no more access.",
     description:
-      "The key is in this answer and never again. It has no scope and no tool that its maker has not, ends with the maker's key, and makes no other keys. A repeated request makes another key.",
+      "The key is shown only in this answer. It has no scope and no tool that its creator lacks, ends with the creator's key, and cannot create other keys. A repeated request creates another key.",
     params: { sessionId },
     body: object(
       {
@@ -25,14 +25,14 @@ export const sessionKeyRoutes = {
         scopes,
         allow: patterns,
         deny: patterns,
-        ttlMs: integer("How long it is valid; a quarter of an hour by default.", 1, DAY_MS),
+        ttlMs: integer("How long it is valid; 15 minutes by default.", 1, DAY_MS),
       },
       ["name", "scopes"],
     ),
     status: 201,
     answer: answer({
       id: id("Names it in lists, events and the audit."),
-      key: text("The whole of it, for the header Authorization."),
+      key: text("The whole key, for the header Authorization."),
       sessionId,
       scopes: array(text("What it may do.")),
       expiresAt: integer("When it ends, in milliseconds since 1970-01-01 UTC.", 0, Number.MAX_SAFE_INTEGER),
@@ -43,7 +43,7 @@ export const sessionKeyRoutes = {
     method: "DELETE",
     path: "/v1/sessions/{sessionId}/keys/{keyId}",
     scope: "execute",
-    summary: "End a key of this session before its time: one that you made, or with the scope admin any.",
+    summary: "Revoke a key of this session: one that you created, or any with the scope admin.",
     params: { sessionId, keyId: text("The id of the key.", { pattern: "^[0-9a-f]{16}$" }) },
     status: 204,
     example: { params: { sessionId: "travel", keyId: "3f2a9c41d07be655" } },

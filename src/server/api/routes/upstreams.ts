@@ -4,7 +4,7 @@ import type { Routes } from "../requests/route.ts";
 
 const login = {
   state: oneOf("Whether calls have a token of yours.", ["logged-in", "login-wanted"]),
-  until: time("When the token ends. Left out where it is renewed by itself."),
+  until: time("When the token ends. Absent if it is renewed automatically."),
 } as const;
 
 export const upstreamRoutes = {
@@ -22,9 +22,9 @@ export const upstreamRoutes = {
     path: "/v1/upstreams/{upstreamName}/login",
     scope: "execute",
     summary: "Begin a login to an MCP server behind this one.",
-    description: "You open the address in a browser, and log in within ten minutes. A login that has begun is found again.",
+    description: "You open the address in a browser, and log in within ten minutes. A login that has already begun is returned again.",
     params: { upstreamName: id("The toolset.") },
-    answer: answer({ ...login, address: text("The page to open. Left out where you are logged in.") }, ["state"]),
+    answer: answer({ ...login, address: text("The page to open. Absent if you are logged in.") }, ["state"]),
     example: { params: { upstreamName: "tickets" } },
   },
   logOutOfUpstream: {
@@ -32,7 +32,7 @@ export const upstreamRoutes = {
     path: "/v1/upstreams/{upstreamName}/login",
     scope: "execute",
     summary: "Log out of an MCP server behind this one.",
-    description: "Revokes your token where the authorization server can, and forgets it. It is no error where you were not logged in.",
+    description: "Revokes your token if the authorization server can, and forgets it. It is not an error if you were not logged in.",
     params: { upstreamName: id("The toolset.") },
     status: 204,
     example: { params: { upstreamName: "tickets" } },
