@@ -10,7 +10,7 @@ import "./styles/replay.css";
 import "./styles/timeline.css";
 
 const root = document.querySelector("#root");
-if (root === null) throw new Error("The page has no place for the dashboard.");
+if (root === null) throw new Error("The page has no element for the dashboard.");
 applyTheme();
 completeAddress();
 createRoot(root).render(

@@ -107,7 +107,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`below a path, in a browser ${IN_
       .first()
       .click();
     await page.getByRole("button", { name: "Allow", exact: true }).click();
-    await page.getByText("This call does not wait any more.").waitFor();
+    await page.getByText("This call is no longer waiting.").waitFor();
     await page.goBack();
     expect(addressOf(page)).toBe("/haft/approvals");
 

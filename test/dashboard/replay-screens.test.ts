@@ -86,7 +86,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
     const real = page.getByRole("button", { name: "Run for real" });
     expect(await real.isDisabled()).toBe(true);
     await page.getByRole("button", { name: "Run simulated" }).click();
-    await page.getByText("Nothing of this is kept.").waitFor();
+    await page.getByText("None of this is kept.").waitFor();
     await page.getByText("1 changed").waitFor();
     await picture(page, "replay-simulated");
     expect(await seriousFindings(page)).toEqual([]);
@@ -132,7 +132,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
   test("issue 20.5 recorded answers are the same, and only what was edited is asked again", async () => {
     const { page } = await openPage(browser, scene, replayPath("search", "&through=rest&answers=recorded"));
     await page.getByRole("button", { name: "Replay recorded" }).click();
-    await page.getByText("Nothing of this is kept.").waitFor();
+    await page.getByText("None of this is kept.").waitFor();
     await picture(page, "replay-recorded");
     const origins = await page.locator(".compare-head:nth-child(2) .muted").allTextContents();
     expect(origins.filter((origin) => origin === "replay").length).toBeGreaterThan(5);
@@ -193,7 +193,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
     await page.keyboard.press("Enter");
     await log.getByText("And today?").waitFor();
     await log.getByText("A lamp is 49.90 euros.").nth(said).waitFor();
-    await log.getByText("The agent is at work…").waitFor({ state: "detached" });
+    await log.getByText("The agent is working…").waitFor({ state: "detached" });
     const order = (await log.locator("> *").allTextContents()).join(" | ");
     expect(order).toMatch(/And today\?.*I am looking it up\..*shop::price.*A lamp is 49\.90 euros\.$/su);
     await page.context().close();
@@ -213,8 +213,8 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
     const { page } = await openPage(browser, scene, "/sessions");
     for (const [path, says] of [
       ["/sessions/gone/replay", "There is no such session."],
-      ["/sessions/orders/replay?call=gone", "No such call of this session can be made again."],
-      [replayPath("price", "&branch=gone"), "The branch is gone."],
+      ["/sessions/orders/replay?call=gone", "This call of the session cannot be made again."],
+      [replayPath("price", "&branch=gone"), "The branch no longer exists."],
       ["/sessions/gone/diff", "There is no such session."],
       ["/sessions/orders/diff?with=gone", "There is no such session to compare with."],
       ["/agents/gone", "There is no such agent."],
@@ -248,7 +248,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
     expect(await page.getByText("word60").count()).toBe(0);
     await picture(page, "agent-writing");
     await page.getByText("word60").waitFor();
-    await page.getByText("The agent is at work…").waitFor({ state: "detached" });
+    await page.getByText("The agent is working…").waitFor({ state: "detached" });
     expect(await page.getByText("word60").count()).toBe(1);
     expect(problems).toEqual([]);
     await page.context().close();

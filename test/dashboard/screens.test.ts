@@ -41,7 +41,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     ["tool", () => "/tools/shop%3A%3Asearch", "Fits the schema"],
     ["jobs", () => `/jobs/${encodeURIComponent(calls.get("shop::pack") ?? "")}`, "is packed"],
     ["audit", () => "/audit", "over HTTP"],
-    ["health", () => "/health", "Did not end well"],
+    ["health", () => "/health", "Did not succeed"],
   ];
 
   test.each(screens)("issue 20.2 %s is whole and without serious findings, light, dark and narrow", async (name, path, shows) => {
@@ -235,7 +235,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     for (const [path, says] of [
       ["/sessions/gone", "There is no such session."],
       ["/sessions/orders/calls/gone", "This session has no such call."],
-      ["/approvals/gone", "This call does not wait any more."],
+      ["/approvals/gone", "This call is no longer waiting."],
       ["/tools/gone", "There is no such tool."],
       ["/jobs/gone", "There is no such job."],
     ] as const) {
@@ -319,7 +319,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
       .click();
     await page.getByText("writes").first().waitFor();
     await page.getByRole("button", { name: "Allow", exact: true }).click();
-    await page.getByText("This call does not wait any more.").waitFor();
+    await page.getByText("This call is no longer waiting.").waitFor();
     await page.goto(scene.url + callPath("cancel_order"));
     await page.getByRole("complementary", { name: "Call" }).getByText('"cancelled"').waitFor();
     await page.getByText("allowed by").waitFor();

@@ -157,7 +157,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await decide(second, "allow");
     await page.getByRole("button", { name: "Deny all 3 of this tool" }).click();
     isHeld = false;
-    await page.getByText("This call does not wait any more.").waitFor();
+    await page.getByText("This call is no longer waiting.").waitFor();
     await panel(page).getByText("This answer does not count for 1 call of 3").waitFor();
     const [last] = await ask("too-late");
     if (last === undefined) throw new Error("There is no question.");
@@ -167,7 +167,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await decide(last, "allow");
     await page.getByRole("button", { name: "Deny", exact: true }).click();
     isHeld = false;
-    await page.getByText("This call does not wait any more.").waitFor();
+    await page.getByText("This call is no longer waiting.").waitFor();
     await panel(page).getByRole("alert").waitFor();
     await page.context().close();
   });
@@ -361,7 +361,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     names.set("fifth-key-of-the-test", "grace");
     await page.getByText("What you typed is kept").waitFor();
     if (process.env["SHOT"] !== undefined) await page.screenshot({ path: process.env["SHOT"] });
-    await page.getByRole("button", { name: "Forget what was typed" }).click();
+    await page.getByRole("button", { name: "Discard your input" }).click();
     expect(await json.count()).toBe(0);
     await signIn("fifth-key-of-the-test");
     await json.waitFor();
@@ -438,10 +438,10 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     const { page } = await openPage(browser, scene, "/agents");
     await page.getByRole("link", { name: /clerk/u }).waitFor();
     await page.route("**/v1/agents", (route) => route.fulfill({ status: 500, json: { title: "The disk is full", status: 500 } }));
-    await page.getByText("What is shown is older.").waitFor();
+    await page.getByText("The data shown is older.").waitFor();
     expect(await page.getByRole("link", { name: /clerk/u }).isVisible()).toBe(true);
     await page.unroute("**/v1/agents");
-    await page.getByText("What is shown is older.").waitFor({ state: "detached" });
+    await page.getByText("The data shown is older.").waitFor({ state: "detached" });
     await page.context().close();
   });
 
@@ -481,7 +481,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     }
     await page.getByRole("link", { name: /focus/u }).click();
     await page.getByRole("button", { name: "Allow", exact: true }).press("Enter");
-    await page.getByText("This call does not wait any more.").waitFor();
+    await page.getByText("This call is no longer waiting.").waitFor();
     await page.keyboard.press("Escape");
     await panel(page).waitFor({ state: "detached" });
     await page.goto(`${scene.url}/sessions/away`);

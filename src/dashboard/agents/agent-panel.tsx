@@ -34,7 +34,7 @@ export function AgentPanel({ name, agent }: { readonly name: string; readonly ag
     >
       {agent === undefined ? (
         <Notice isFailure title="There is no such agent.">
-          The list has all that the server runs.
+          The list shows all agents that the server runs.
         </Notice>
       ) : (
         <Chat agent={agent} />
@@ -58,7 +58,7 @@ function Chat({ agent }: { readonly agent: Agent }): ReactNode {
   return (
     <>
       <Conversation agent={agent} followed={followed} />
-      {may("execute") ? <Say agent={agent} /> : <p className="muted">You may read along, and not say anything.</p>}
+      {may("execute") ? <Say agent={agent} /> : <p className="muted">You may read the conversation, but not write.</p>}
     </>
   );
 }
@@ -89,13 +89,13 @@ function Conversation({ agent, followed }: { readonly agent: Agent; readonly fol
       }}
     >
       {failure !== undefined && (
-        <Notice isFailure title={failure.isGone ? "Its session is not there yet." : "The conversation could not be read."}>
+        <Notice isFailure title={failure.isGone ? "Its session does not exist yet." : "The conversation could not be read."}>
           {failure.text}
         </Notice>
       )}
       {!isReady && items.length === 0 && <Loading />}
       {isReady && failure === undefined && items.length === 0 && log.waiting.size === 0 && log.writing === "" && (
-        <Notice title="Nothing was said yet.">
+        <Notice title="No messages yet.">
           <Link href={sessionPath(agent.sessionId)}>Its session</Link> begins with the first message.
         </Notice>
       )}
@@ -124,7 +124,7 @@ function Conversation({ agent, followed }: { readonly agent: Agent; readonly fol
       ))}
       {hasRun(agent) && (
         <p className="muted" role="status">
-          {agent.state === "waiting" ? "A call waits for approval." : "The agent is at work…"}
+          {agent.state === "waiting" ? "A call waits for approval." : "The agent is working…"}
         </p>
       )}
     </div>

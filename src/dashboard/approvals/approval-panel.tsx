@@ -31,14 +31,14 @@ export function ApprovalPanel({
   return (
     <Panel
       ref={frame}
-      label="Call that waits"
+      label="Waiting call"
       closes="approval"
       title={approval === undefined ? "Approval" : <ToolName name={approval.toolName} />}
       onClose={close}
     >
       <InlineFailure error={deciding.error} />
       {approval === undefined ? (
-        <Notice title="This call does not wait any more.">It was answered, withdrawn, or its time is over.</Notice>
+        <Notice title="This call is no longer waiting.">It was answered, was withdrawn or has expired.</Notice>
       ) : approval.damage !== undefined ? (
         <Notice title="This call cannot be decided.">
           <Inert text={approval.damage} maxLength={1_000} />
@@ -69,8 +69,7 @@ function useDeciding(): UseMutationResult<void, Error, Decision> {
       const body = { decisions: calls.map(({ callId, digest }) => ({ ...verdict, callId, digest })) };
       const { decisions } = await client.call("decideApprovals", { body });
       const missed = decisions.filter(({ decided }) => !decided).length;
-      if (missed > 0)
-        throw new Error(`This answer does not count for ${plural(missed, "call")} of ${calls.length}, which did not wait any more.`);
+      if (missed > 0) throw new Error(`This answer had no effect on ${plural(missed, "call")} of ${calls.length}, which no longer waited.`);
     },
     onSettled: () => queries.invalidateQueries({ queryKey: ["approvals"] }),
   });
@@ -100,7 +99,7 @@ function Question({ approval, others, deciding, frame }: QuestionProps & { reado
         <Inert text={description} maxLength={1_000} />
       </p>
       {may("approve") && <Answers approval={approval} others={others} deciding={deciding} />}
-      {!may("approve") && <p className="muted">You may look at this call, and not decide it.</p>}
+      {!may("approve") && <p className="muted">You may see this call, but not decide it.</p>}
       <Section title="Input that would run">
         <JsonBlock value={input} label="Input that would run" />
       </Section>
@@ -159,7 +158,7 @@ function Answers({ approval, others, deciding: { mutate, isPending } }: Question
         <button type="button" className="button button-main" disabled={isPending} onClick={() => decide({ answer: "allow", scope: reach })}>
           Allow
         </button>
-        <Choice label="How far the yes reaches" value={reach} onChange={setReach} options={REACHES} />
+        <Choice label="What the approval applies to" value={reach} onChange={setReach} options={REACHES} />
         <button type="button" className="button button-danger" disabled={isPending} onClick={() => decide({ answer: "deny" })}>
           Deny
         </button>

@@ -47,9 +47,9 @@ export function ApprovalsScreen({ callId }: { readonly callId: string | undefine
         </ScreenHead>
         <ReadState title="The approvals could not be read." error={error} data={data} />
         {data !== undefined && all.length === 0 && (
-          <Notice title="Nothing waits for approval.">Calls of destructive tools appear here before they run.</Notice>
+          <Notice title="No calls are waiting for approval.">Calls of destructive tools appear here before they run.</Notice>
         )}
-        {all.length > 0 && shown.length === 0 && <Notice title="No call fits the filter." />}
+        {all.length > 0 && shown.length === 0 && <Notice title="No calls match the filter." />}
         {shown.length > 0 && <ApprovalList approvals={shown} callId={callId} />}
         {isPart && <p className="list-more muted">The oldest {count(all.length)} are shown. More calls wait.</p>}
       </div>

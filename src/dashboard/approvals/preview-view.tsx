@@ -12,7 +12,7 @@ export function PreviewView({ preview }: { readonly preview: Preview }): ReactNo
   if (!available)
     return (
       <p className="muted prose">
-        It is not known: <Inert text={reason} maxLength={1_000} />
+        Not known: <Inert text={reason} maxLength={1_000} />
       </p>
     );
   return (

@@ -52,7 +52,7 @@ export function AuditScreen(): ReactNode {
         <SearchField label="Principal, such as key:*" value={principal} onChange={setPrincipal} />
         <SearchField label="Tool, such as files::*" value={tool} onChange={setTool} />
         <OutcomeChoice value={outcome} onChange={setOutcome} />
-        <Choice label="Which time" value={since} onChange={setPeriod} options={PERIODS.map(([word, says]) => [word, says] as const)} />
+        <Choice label="Time range" value={since} onChange={setPeriod} options={PERIODS.map(([word, says]) => [word, says] as const)} />
         <button type="button" className="button" disabled={isFetching} onClick={() => void refetch()}>
           Refresh
         </button>
@@ -101,7 +101,7 @@ function Scope(): ReactNode {
   if (info === undefined || info.principal.scopes.includes("admin")) return null;
   return (
     <p className="older muted">
-      These are the entries of <Inert text={info.principal.name} maxLength={80} />. A key with the scope admin sees those of all.
+      These are the entries of <Inert text={info.principal.name} maxLength={80} />. A key with the scope admin sees those of all principals.
     </p>
   );
 }
@@ -120,6 +120,6 @@ function Damage({ pages }: { readonly pages: readonly Answer[] }): ReactNode {
 function NoEntries(): ReactNode {
   const info = useInfo();
   if (info !== undefined && info.store === undefined)
-    return <Notice title="This server keeps no audit.">Start it with a store, and calls are kept there.</Notice>;
+    return <Notice title="This server keeps no audit.">Start it with a store to keep an audit.</Notice>;
   return <Notice title="Nothing was found.">Change the filters or the time above.</Notice>;
 }

@@ -113,7 +113,7 @@ function factsOf(entry: Entry): readonly string[] {
 }
 
 function missedOf(missed: number | undefined): readonly string[] {
-  return missed === undefined ? [] : [`${count(missed)} more before it not kept`];
+  return missed === undefined ? [] : [`${count(missed)} earlier entries not kept`];
 }
 
 const TONES: Readonly<Record<string, Tone>> = {

@@ -157,7 +157,7 @@ function CallFacts({ sessionId, entry, log }: DetailsProps): ReactNode {
         </Fact>
       )}
       {result?.fault !== undefined && (
-        <Fact name="Fault put in">
+        <Fact name="Injected fault">
           <Inert text={result.fault} />
         </Fact>
       )}
@@ -209,7 +209,7 @@ function CallFacts({ sessionId, entry, log }: DetailsProps): ReactNode {
 
 function outcomeWords(outcome: string, later: string | undefined): string {
   if (later !== undefined) return "it happened after all";
-  if (outcome === "not_started") return "nothing was begun";
+  if (outcome === "not_started") return "nothing was started";
   return outcome === "failed" ? "it did not happen" : "not known";
 }
 
@@ -246,7 +246,7 @@ function CopySection({ sessionId, entry }: { readonly sessionId: string; readonl
   const { url } = useConnection();
   const call = { url, sessionId, name: nameOf(entry), input: entry.input ?? entry.call.input ?? {} };
   return (
-    <Section title="Make it again">
+    <Section title="Call it again">
       <div className="button-row">
         <CopyButton label="Copy as curl" text={() => asCurl(call)} />
         <CopyButton label="Copy as TypeScript" text={() => asTypeScript(call)} />
@@ -262,7 +262,7 @@ function CancelButton({ callId }: { readonly callId: string }): ReactNode {
     <CancelAction
       text="Cancel the call"
       cancel={() => client.call("cancelCall", { params: { callId }, body: { reason: "cancelled in the dashboard" } })}
-      after={({ cancelled }) => !cancelled && <span className="muted">It does not run in this process any more.</span>}
+      after={({ cancelled }) => !cancelled && <span className="muted">It is no longer running in this process.</span>}
     />
   );
 }

@@ -27,7 +27,7 @@ export function PhaseList({ sessionId, entry, log }: PhaseListProps): ReactNode 
             <span className={`legend-bar ${barOf(phase, origin)}`} aria-hidden="true" />
             <span>
               {phase.ms === undefined ? openWords(phase) : phaseWords(phase, phase.ms)}
-              {phase.lateMs !== undefined && `; its handler ran on for ${span(phase.lateMs)}`}
+              {phase.lateMs !== undefined && `; its handler kept running for ${span(phase.lateMs)}`}
               <Holders sessionId={sessionId} phase={phase} log={log} />
             </span>
           </li>

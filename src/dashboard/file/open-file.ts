@@ -214,7 +214,7 @@ function tooLarge(what: string, most: number): ToolError {
 }
 
 function notKnown(): string {
-  return `The file is JSON, and holds nothing that this page knows. ${HINT}`;
+  return `The file is JSON, but contains nothing that this page can read. ${HINT}`;
 }
 
 function problemOf(thrown: unknown): string {

@@ -87,13 +87,13 @@ function Figures({ readings }: { readonly readings: readonly Reading[] }): React
       <Section title="Since the start">
         <dl className="facts facts-wide">
           <Fact name="Calls">{count(calls)}</Fact>
-          <Fact name="Did not end well">
+          <Fact name="Did not succeed">
             {count(notWell)} {calls > 0 && <span className="muted">({((notWell / calls) * 100).toFixed(1)} %)</span>}
           </Fact>
           <Fact name="Attempts">{count(now("haft_call_attempts_total"))}</Fact>
           <Fact name="Repairs of inputs">{count(now("haft_input_repairs_total"))}</Fact>
-          <Fact name="Handlers given up">{count(now("haft_calls_abandoned_total"))}</Fact>
-          <Fact name="Ran on after their call">{count(now("haft_calls_orphaned_total"))}</Fact>
+          <Fact name="Handlers abandoned">{count(now("haft_calls_abandoned_total"))}</Fact>
+          <Fact name="Kept running after their call">{count(now("haft_calls_orphaned_total"))}</Fact>
           <Fact name="Requests">{count(requests)}</Fact>
           <Fact name="Mean time of a request">
             {span(requests === 0 ? 0 : (now("haft_http_request_seconds_total") / requests) * 1_000)}

@@ -53,7 +53,7 @@ function JobDetails({ job }: { readonly job: Job }): ReactNode {
         {!hasEnded(job) && may("execute") && <CancelJob job={job} />}
       </div>
       {job.question !== undefined && (
-        <Section title="It asks">
+        <Section title="Question">
           <p className="prose">
             <Inert text={job.question} maxLength={4_000} />
           </p>

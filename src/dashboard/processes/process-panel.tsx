@@ -21,7 +21,7 @@ export function ProcessPanel({ process }: { readonly process: Process | undefine
     >
       {process === undefined ? (
         <Notice isFailure title="There is no such process.">
-          It has ended, or was not heard of for a day.
+          It has ended, or has not reported for a day.
         </Notice>
       ) : (
         <Details process={process} />
@@ -52,7 +52,7 @@ function Details({ process }: { readonly process: Process }): ReactNode {
           <Inert text={`process ${pid} on host ${host}`} maxLength={120} />
         </Fact>
         <Fact name="Address">
-          {address === undefined ? "none: others pass nothing on to it" : <Inert text={address} maxLength={200} />}
+          {address === undefined ? "none: others forward nothing to it" : <Inert text={address} maxLength={200} />}
         </Fact>
         {places.length > 0 && (
           <Fact name="Places">
@@ -60,7 +60,7 @@ function Details({ process }: { readonly process: Process }): ReactNode {
           </Fact>
         )}
         {startedAt !== undefined && <Fact name="Began">{fullTime(startedAt)}</Fact>}
-        <Fact name="Last heard of">{fullTime(seenAt)}</Fact>
+        <Fact name="Last seen">{fullTime(seenAt)}</Fact>
         <Fact name="Sessions open">{count(sessions)}</Fact>
       </dl>
       {sessionIds.length > 0 && (

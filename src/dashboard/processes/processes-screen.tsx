@@ -36,7 +36,7 @@ export function ProcessesScreen({ processId }: { readonly processId: string | un
 
 function Differences({ lines }: { readonly lines: readonly string[] }): ReactNode {
   return (
-    <Notice isFailure title="The processes are not alike.">
+    <Notice isFailure title="The processes differ.">
       {lines.map((line) => (
         <p key={line}>
           <Inert text={line} maxLength={600} />
@@ -49,13 +49,7 @@ function Differences({ lines }: { readonly lines: readonly string[] }): ReactNod
 function ProcessTable({ processes, chosen }: { readonly processes: readonly Process[]; readonly chosen: Process | undefined }): ReactNode {
   return (
     <ListTable
-      columns={[
-        ["Process"],
-        ["State"],
-        ["Sessions", "number wide-only"],
-        ["Events behind", "number wide-only"],
-        ["Last heard of", "number"],
-      ]}
+      columns={[["Process"], ["State"], ["Sessions", "number wide-only"], ["Events behind", "number wide-only"], ["Last seen", "number"]]}
     >
       {processes.map((one) => (
         <tr key={one.id} className={one === chosen ? "chosen" : undefined}>

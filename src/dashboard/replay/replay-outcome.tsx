@@ -40,7 +40,7 @@ function Ended({ end, ...props }: Omit<OutcomeProps, "run" | "branchId"> & { rea
   return (
     <Compared {...props} branchId={branchId} diff={diff} pairs={pairs}>
       <Badge tone={plan.answerer === "live" ? "good" : "warn"}>{plan.answerer}</Badge>
-      {plan.answerer !== "live" && <span className="muted">Nothing of this is kept.</span>}
+      {plan.answerer !== "live" && <span className="muted">None of this is kept.</span>}
     </Compared>
   );
 }
@@ -61,7 +61,7 @@ function Kept({ branchId, ...props }: Omit<OutcomeProps, "run" | "branchId"> & {
   const error = branch.error ?? diff.error;
   if (error !== null)
     return (
-      <Notice isFailure title={failureOf(error).isGone ? "The branch is gone." : "The branch could not be read."}>
+      <Notice isFailure title={failureOf(error).isGone ? "The branch no longer exists." : "The branch could not be read."}>
         <Inert text={failureOf(error).text} maxLength={1_000} />
       </Notice>
     );

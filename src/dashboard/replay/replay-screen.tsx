@@ -47,9 +47,7 @@ function Replay({ sessionId, session }: { readonly sessionId: string; readonly s
   const [callId, setCallId] = useAddressValue("call");
   const first = session.steps.findIndex((step) => step.callId === callId);
   if (session.steps.length === 0)
-    return (
-      <Notice title="Nothing was called yet.">There is no call to make again. {may("execute") && <ForkNow sessionId={sessionId} />}</Notice>
-    );
+    return <Notice title="No calls yet.">There are no calls to make again. {may("execute") && <ForkNow sessionId={sessionId} />}</Notice>;
   const choose = <FirstCall steps={session.steps} callId={callId} onChoose={setCallId} />;
   if (callId === "")
     return (
@@ -62,8 +60,8 @@ function Replay({ sessionId, session }: { readonly sessionId: string; readonly s
     return (
       <div className="replay">
         {choose}
-        <Notice isFailure title="No such call of this session can be made again.">
-          It is made by another call, was voided, or is not there.
+        <Notice isFailure title="This call of the session cannot be made again.">
+          It was made by another call, was voided, or does not exist.
         </Notice>
       </div>
     );
@@ -145,7 +143,7 @@ function Bench({ sessionId, session: { steps, length }, first }: BenchProps): Re
           onStart={start}
         />
       ) : (
-        <p className="muted">You may look at these calls, and not make them again.</p>
+        <p className="muted">You may see these calls, but not make them again.</p>
       )}
       <ReplayOutcome
         sessionId={sessionId}

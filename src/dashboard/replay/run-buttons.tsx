@@ -37,7 +37,7 @@ export function RunButtons({ run, answerer, isBlocked, planKey, onStart }: RunBu
         <button type="button" className="button button-danger" disabled={isBlocked || isRunning || !isTried} onClick={() => start("live")}>
           Run for real
         </button>
-        {!isTried && !isRunning && <span className="muted">Real calls come after a simulated run of the same calls.</span>}
+        {!isTried && !isRunning && <span className="muted">Real calls are possible after a simulated run of the same calls.</span>}
         {isRunning && (
           <span className="muted" role="status">
             {plan === undefined ? "Running…" : `${count(progress?.done ?? 0)} of ${count(plan.calls.length)} calls were made…`}{" "}

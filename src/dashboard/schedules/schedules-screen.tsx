@@ -37,7 +37,7 @@ export function SchedulesScreen({ scheduleId }: { readonly scheduleId: string | 
         </ScreenHead>
         <ReadState title="The schedules could not be read." error={error} data={data} />
         {data !== undefined && schedules.length === 0 && (
-          <Notice title="No schedule is set.">Those of sessions that the server has open appear here.</Notice>
+          <Notice title="No schedule is set.">Schedules of sessions that the server has open appear here.</Notice>
         )}
         {schedules.length > 0 && <ScheduleTable schedules={schedules} chosen={chosen} />}
       </div>

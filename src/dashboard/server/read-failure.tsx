@@ -20,7 +20,7 @@ export function ReadFailure({ title, error, data, children }: ReadFailureProps):
   if (data !== undefined)
     return (
       <p className="older">
-        <InlineFailure error={error} /> What is shown is older.
+        <InlineFailure error={error} /> The data shown is older.
       </p>
     );
   return (

@@ -73,7 +73,7 @@ export function SessionsScreen(): ReactNode {
 }
 
 function NoSessions({ isFiltered }: { readonly isFiltered: boolean }): ReactNode {
-  if (isFiltered) return <Notice title="No session fits.">Change the words or the choice above.</Notice>;
+  if (isFiltered) return <Notice title="No sessions match.">Change the words or the choice above.</Notice>;
   return (
     <Notice title="There are no sessions yet.">
       A session begins with the first call in it. <Link href="/tools">Try a tool</Link>, or send calls to the API.

@@ -25,10 +25,10 @@ export function KeyScreen(): ReactNode {
         </div>
         <h1>Enter a key of this server</h1>
         <p className="muted">
-          The server prints its token when it starts, and <code>haft keys add</code> makes keys that may do less. The key stays in this tab
+          The server prints its token when it starts, and <code>haft keys add</code> makes keys with fewer rights. The key stays in this tab
           and is forgotten when you close it.
         </p>
-        {isKept && <p className="muted">What you typed is kept for another key of the same principal, as long as this tab is open.</p>}
+        {isKept && <p className="muted">Your input is kept for another key of the same principal, as long as this tab is open.</p>}
         {refusal !== undefined && (
           <p className="key-refusal" role="alert">
             {refusal}
@@ -57,7 +57,7 @@ export function KeyScreen(): ReactNode {
         </button>
         {isKept && (
           <button type="button" className="button" onClick={() => connection.forgetKey()}>
-            Forget what was typed
+            Discard your input
           </button>
         )}
         {!isKept && (

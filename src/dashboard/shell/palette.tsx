@@ -80,7 +80,7 @@ export function Palette({
       />
       <FoundList id={id} entries={entries} active={active} onActive={setChosen} onRun={run} />
       <p className="palette-none muted" role="status">
-        {error === null && !isSearching && entries.length === 0 ? "Nothing of this name was found." : ""}
+        {error === null && !isSearching && entries.length === 0 ? "Nothing with this name was found." : ""}
         <InlineFailure error={error} />
       </p>
     </dialog>

@@ -142,7 +142,7 @@ function ConnectionLine(): ReactNode {
   return (
     <div role="status" className={reachable ? (isBack ? "connection connection-back" : "connection") : "connection connection-lost"}>
       {!reachable && "The server does not answer. The page continues where it was as soon as it does."}
-      {isBack && "The server answers again. Nothing of the log was missed."}
+      {isBack && "The server answers again. No events were missed."}
     </div>
   );
 }

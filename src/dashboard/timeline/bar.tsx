@@ -60,7 +60,7 @@ function Piece({ phase, endMs, ...props }: BarProps & { readonly phase: Phase; r
     <>
       {at !== undefined && <span className={`bar ${kind}`} style={styleOf(at)} title={phaseWords(phase, ms)} />}
       {late !== undefined && (
-        <span className="bar bar-late" style={styleOf(late)} title={`ran on for ${span(phase.lateMs ?? 0)} after it was given up`} />
+        <span className="bar bar-late" style={styleOf(late)} title={`kept running for ${span(phase.lateMs ?? 0)} after it was abandoned`} />
       )}
     </>
   );
@@ -112,11 +112,11 @@ export function phaseWords(phase: Phase, ms: number): string {
     case "slot":
       return `waited ${span(ms)} until fewer calls ran`;
     case "lock":
-      return `waited ${span(ms)} for what other calls held`;
+      return `waited ${span(ms)} for resources that other calls held`;
     case "backoff":
       return `paused ${span(ms)} before the next attempt`;
     case "attempt":
-      return `attempt of ${span(ms)}${phase.error === undefined ? "" : `, failed: ${phase.error}`}${phase.abandoned === true ? ", given up" : ""}`;
+      return `attempt of ${span(ms)}${phase.error === undefined ? "" : `, failed: ${phase.error}`}${phase.abandoned === true ? ", abandoned" : ""}`;
   }
 }
 

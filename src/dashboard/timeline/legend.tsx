@@ -8,7 +8,7 @@ const PIECES: readonly (readonly [name: string, says: string])[] = [
   ["approval", "approval"],
   ["failed bar-attempt", "failed attempt"],
   ["backoff", "pause"],
-  ["late", "ran on"],
+  ["late", "kept running"],
 ];
 
 export function Legend(): ReactNode {

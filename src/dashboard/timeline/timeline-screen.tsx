@@ -72,7 +72,7 @@ export function TimelineScreen({ sessionId, callId }: { readonly sessionId: stri
         )}
         {!isReady && log.entries().length === 0 && <Loading />}
         {isReady && failure === undefined && log.entries().length === 0 && (
-          <Notice title="Nothing was called yet.">Calls appear here as they begin.</Notice>
+          <Notice title="No calls yet.">Calls appear here as they begin.</Notice>
         )}
         {log.entries().length > 0 && (
           <Timeline
@@ -142,7 +142,7 @@ export function Timeline({ sessionId, followed: { log, version }, callId, words,
         onFollow={() => onFollow(isFollowing ? "" : "yes")}
         linkTo={(id) => pathTo(id) + window.location.search}
       />
-      {rows.length === 0 && <Notice title="No call fits the filter.">Names, states, error codes and origins are looked through.</Notice>}
+      {rows.length === 0 && <Notice title="No calls match the filter.">Names, states, error codes and origins are searched.</Notice>}
       <Legend />
     </>
   );
@@ -157,7 +157,7 @@ function Scale({ axis, zoom, isTimeless }: { readonly axis: TimeAxis; readonly z
     <div className="scale" aria-hidden="true">
       <span className="scale-name">Call</span>
       <div className="scale-track">
-        <span className="scale-start">{isTimeless ? "The file tells no times: turns in their order" : "0"}</span>
+        <span className="scale-start">{isTimeless ? "The file has no times: turns are shown in order" : "0"}</span>
         {folds.slice(0, 30).map(({ from, to, start, end }) => (
           <span
             key={from}

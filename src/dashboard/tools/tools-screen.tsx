@@ -42,8 +42,8 @@ export function ToolsScreen({ toolName }: { readonly toolName: string | undefine
         </ScreenHead>
         <ReadState title="The tools could not be read." error={error} data={data} />
         {data !== undefined && tools.length === 0 && (
-          <Notice title={searched === "" ? "No tool is on offer." : "No tool fits."}>
-            {searched === "" ? "Name toolsets in the configuration of the server." : "Other words may find it."}
+          <Notice title={searched === "" ? "There are no tools." : "No tools match."}>
+            {searched === "" ? "Add toolsets to the configuration of the server." : "Try other words."}
           </Notice>
         )}
         {tools.length > 0 && <ToolList tools={tools} toolName={toolName} />}
