@@ -75,7 +75,7 @@ test("a task keeps the question that its client did not answer in time, and puts
 
   const [first] = await wait(2);
   await clock.advance(60_000);
-  expect(await first.text()).toContain("The client did not answer in time");
+  expect(await first.text()).toContain("The client did not answer the question in time");
 
   const [second, asked] = await wait(3);
   await post({ jsonrpc: "2.0", id: asked, result: { action: "accept", content: { answer: "red" } } });

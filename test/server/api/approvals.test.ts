@@ -64,7 +64,7 @@ test("issue 19.4 a question is read and answered by its own id or that of its ca
   await expect(client.call("decideApproval", { params: { callId: one.id }, body: { ...allow, digest: one.digest } })).rejects.toMatchObject(
     {
       status: 409,
-      message: expect.stringContaining("allowed already"),
+      message: expect.stringContaining("already allowed"),
     },
   );
   const { approvals } = await client.call("listApprovals", { query: { status: "allowed,denied" } });

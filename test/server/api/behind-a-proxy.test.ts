@@ -51,11 +51,11 @@ test.each(["/v1/execute", "/mcp"])(
   async (path) => {
     const { listener } = await startApi();
     const otherHost = await answered(listener.port, { method: "POST", path, host: "tools.example" });
-    expect([otherHost.status, otherHost.text]).toEqual([403, expect.stringMatching(/host name is not served.*--allowed-host/u)]);
+    expect([otherHost.status, otherHost.text]).toEqual([403, expect.stringMatching(/host name is not allowed.*--allowed-host/u)]);
     const otherOrigin = await answered(listener.port, { method: "POST", path, host: "127.0.0.1:7420", origin: "https://tools.example" });
     expect([otherOrigin.status, otherOrigin.text]).toEqual([
       403,
-      expect.stringMatching(/origin is not served.*send the Host header of its client on/u),
+      expect.stringMatching(/origin is not allowed.*forward the Host header of its client/u),
     ]);
   },
 );
@@ -80,5 +80,9 @@ test("a session of MCP that another server began is not found, and the answer sa
   const here = await post(one.url, { id: 2, method: "ping" }, session);
   const there = await post(other.url, { id: 2, method: "ping" }, session);
   await here.text();
-  expect([here.status, there.status, await there.text()]).toEqual([200, 404, expect.stringContaining("all its requests go to that one")]);
+  expect([here.status, there.status, await there.text()]).toEqual([
+    200,
+    404,
+    expect.stringContaining("all its requests must go to that one"),
+  ]);
 });

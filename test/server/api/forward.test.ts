@@ -168,7 +168,7 @@ test("issue 21.2 without an address, or with one where nobody listens, a request
   expect((await two.ask("POST", "/v1/sessions/quiet/execute", counting(1))).json).toMatchObject({
     code: "resource_busy",
     hint: expect.stringMatching(
-      /--address at which the others reach it, or server\.listen[^.]*: they pass requests for the session on to it then\.$/u,
+      /--address at which the others reach it, or with server\.listen[^.]*: they then forward requests for the session to it\.$/u,
     ),
   });
   const free = await startNode(await newFolder());
@@ -215,7 +215,7 @@ test("issue 21.2 a request that was passed on to a process which is frozen ends 
 test.each(["ftp://here", "http://here/path", "http://user@here", "here:80", ""])(
   "issue 21.2 %j is no address of a server",
   async (address) => {
-    await expect(startNode(await newFolder(), address)).rejects.toThrow("is no origin of a server");
+    await expect(startNode(await newFolder(), address)).rejects.toThrow("is not the origin of a server");
   },
 );
 

@@ -245,7 +245,7 @@ test.each([["write"], ["erase"]])(
     if (name === "erase") await first.waiting(0);
     await first.stop();
     expect((await held).results[0]?.status).toBe("cancelled");
-    expect(await refused).toMatchObject({ status: 503, retryable: true, detail: expect.stringContaining("has not begun") });
+    expect(await refused).toMatchObject({ status: 503, retryable: true, detail: expect.stringContaining("has not started") });
     const second = await world.server();
     expect((await second.keyed(name)).results[0]?.output).toBe(`${name} done`);
     expect([await second.open(), world.done]).toEqual([[], ["hold", `${name} 0`]]);

@@ -90,7 +90,7 @@ test.each([
   [
     "a message of another form",
     { message: { content: "x" }, format: "anthropic-messages" },
-    "The message is not one of anthropic-messages",
+    "The message is not in the format anthropic-messages",
   ],
   ["a text that is none", { message: { content: [] }, format: "text:hermes" }, "is a string"],
   [
@@ -99,7 +99,7 @@ test.each([
       message: { role: "assistant", content: [{ type: "tool_use", id: "a", name: "notes__add", input: args }], stop_reason: "max_tokens" },
       format: "anthropic-messages",
     },
-    "The message is not whole (max_tokens)",
+    "The message is incomplete (max_tokens)",
   ],
 ])("issue 19.2 %s is refused, and nothing runs", async (_what, body, message) => {
   const api = await startApi({ store: "none" });

@@ -43,7 +43,7 @@ test.each(["raed", "admn", "aprove"])("the scope %s is answered with the one tha
 });
 
 test.each<[string, Readonly<Record<string, unknown>>, string]>([
-  ["no scope", { scopes: [] }, "A key has one scope at least, of read, execute, simulate, approve, admin."],
+  ["no scope", { scopes: [] }, "A key needs at least one scope of read, execute, simulate, approve, admin."],
   ["an unknown scope", { scopes: ["exec"] }, 'A key cannot have the unknown scope "exec".'],
   ["an empty name", { name: "" }, "The name of a key"],
   ["a name that hides something", { name: "a\u202eb" }, "The name of a key"],

@@ -163,7 +163,9 @@ test("issue 19.4 private addresses, bad secrets and unknown types are refused, w
   const place = await receiver();
   const store = memoryStore();
   const webhook = { url: place.url, secret: SECRET };
-  expect(() => new WebhookSender({ store, webhooks: [{ ...webhook, secret: "whsec_short" }] })).toThrow(/^The secret of a webhook is/u);
+  expect(() => new WebhookSender({ store, webhooks: [{ ...webhook, secret: "whsec_short" }] })).toThrow(
+    /^The secret of a webhook must be/u,
+  );
   expect(() => new WebhookSender({ store, webhooks: [{ ...webhook, types: ["all" as never] }] })).toThrow('A webhook has no type "all"');
   expect(() => new WebhookSender({ store, webhooks: [{ ...webhook, url: "ftp://x" }] })).toThrow("http or https address");
   expect(() => new WebhookSender({ store, webhooks: [{ ...webhook, url: "https://u:p@x" }] })).toThrow("no user name or password");
