@@ -84,7 +84,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN
   test("issue 20.6, E10 a conversation of another system is shown, hostile text is text, and nothing is sent", async () => {
     const { page, problems } = await openPage(browser, scene, "/file", { as: "" });
     await choose(page, "conversation.json", CONVERSATION);
-    await page.getByText("The file tells no times").waitFor();
+    await page.getByText("The file has no times").waitFor();
     await page.getByRole("row", { name: /weather/u }).click();
     await page.getByRole("complementary", { name: "Call" }).getByText("21").waitFor();
     await picture(page, "file-conversation");

@@ -154,7 +154,7 @@ describe("issue 20.6 files that are damaged or something else", () => {
     ["an empty file", " \n", "The file is empty."],
     ["text", "Dear reader,\nhello", "line 1, column 1"],
     ["JSON that breaks off", '{"messages": [\n  {"role": "user"', "line 2, column"],
-    ["JSON of another kind", '{"orders": [1, 2]}', "holds nothing that this page knows"],
+    ["JSON of another kind", '{"orders": [1, 2]}', "contains nothing that this page can read"],
     ["a key that comes twice", '{"messages": [], "messages": []}', "messages"],
     ["JSON that is nested deeply", "[".repeat(100_000), "nests deeper"],
     ["the first line of another version", '{"haft":"recording","version":99,"sessionId":"a","exportedAt":1}', "line 1"],

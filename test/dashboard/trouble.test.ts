@@ -158,7 +158,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await page.getByRole("button", { name: "Deny all 3 of this tool" }).click();
     isHeld = false;
     await page.getByText("This call is no longer waiting.").waitFor();
-    await panel(page).getByText("This answer does not count for 1 call of 3").waitFor();
+    await panel(page).getByText("This answer had no effect on 1 call of 3").waitFor();
     const [last] = await ask("too-late");
     if (last === undefined) throw new Error("There is no question.");
     await page.goto(scene.url + approvalPath(last));
@@ -334,7 +334,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await json.fill('{"limits": {"rows": 17}}');
     names.delete("first-key-of-the-test");
     await page.getByText("The server did not accept this key. It may have expired").waitFor();
-    await page.getByText("What you typed is kept").waitFor();
+    await page.getByText("Your input is kept").waitFor();
     expect(await json.isVisible()).toBe(false);
     await signIn("no-key-of-the-test");
     await page.getByText("The server did not accept this key.").waitFor();
@@ -346,20 +346,20 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await json.fill('{"limits": {"rows": 17}'); // not at its end yet
     names.delete("second-key-of-the-test");
     names.set("fourth-key-of-the-test", "ada");
-    await page.getByText("What you typed is kept").waitFor();
+    await page.getByText("Your input is kept").waitFor();
     await signIn("fourth-key-of-the-test");
     await json.waitFor();
     expect(await json.inputValue()).toBe('{"limits": {"rows": 17}');
     expect(await page.getByRole("button", { name: "Simulate" }).isDisabled()).toBe(true);
     names.delete("fourth-key-of-the-test");
-    await page.getByText("What you typed is kept").waitFor();
+    await page.getByText("Your input is kept").waitFor();
     await signIn("third-key-of-the-test");
     await json.waitFor();
     expect(await json.inputValue()).not.toContain("17");
     await json.fill('{"limits": {"rows": 18}}');
     names.delete("third-key-of-the-test");
     names.set("fifth-key-of-the-test", "grace");
-    await page.getByText("What you typed is kept").waitFor();
+    await page.getByText("Your input is kept").waitFor();
     if (process.env["SHOT"] !== undefined) await page.screenshot({ path: process.env["SHOT"] });
     await page.getByRole("button", { name: "Discard your input" }).click();
     expect(await json.count()).toBe(0);
@@ -453,7 +453,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     const palette = page.getByRole("dialog", { name: "Go to" });
     await palette.getByRole("combobox").fill("zzz");
     await palette.getByRole("alert").waitFor();
-    expect(await palette.getByText("Nothing of this name").count()).toBe(0);
+    expect(await palette.getByText("Nothing with this name").count()).toBe(0);
     await page.context().close();
   });
 

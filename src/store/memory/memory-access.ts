@@ -19,26 +19,26 @@ import {
 import { ToolError } from "../../core/error.ts";
 import { DAY_MS, DEFAULT_ACCESS_LIMIT, callPage, takenKey } from "../sql/access-rows.ts";
 
-/** Maximum size of keyed requests with their answers, in bytes; beyond it, new ones are refused. */
+/** Keyed requests and their answers take up so many bytes; after that, new ones are refused. */
 const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
-/** Approximate size of a record without its answer, in bytes. */
+/** About what a record takes up without its answer. */
 const RECORD_BYTES = 500;
-/** Maximum number of audited calls, even if `keep` is greater. */
+/** So many audited calls are kept, whatever is asked for. */
 const MAX_CALLS = 10_000;
 
-/** A call with its number; numbers increase. */
+/** Its number grows. */
 interface NumberedCall extends AuditedCallPlace {
   readonly call: AuditedCall;
 }
 
 export class MemoryAccess implements AccessStore {
-  /** By id, in the order they were added. */
+  /** By id, in the order they were made. */
   readonly #keys = new Map<string, StoredKey>();
   readonly #refusals: RefusedRequest[] = [];
   #calls: NumberedCall[] = [];
   #lastCall = 0;
   readonly #maxRequestBytes: number;
-  /** By key, in the order they were begun. */
+  /** By key, the one that was begun first first. */
   readonly #requests = new Map<string, KeyedRequest>();
   #requestBytes = 0;
 
@@ -113,7 +113,7 @@ export class MemoryAccess implements AccessStore {
     }
     const [oldest] = this.#requests.values();
     if (oldest !== undefined && this.#requestBytes + RECORD_BYTES > this.#maxRequestBytes)
-      throw new ToolError("unavailable", "The server already remembers as many requests with an Idempotency-Key as it can.", {
+      throw new ToolError("unavailable", "The server cannot keep any more requests with an Idempotency-Key.", {
         retryable: true,
         outcome: "not_started",
         retryAfterMs: oldest.at + KEYED_REQUEST_KEPT_MS - at,
@@ -165,7 +165,7 @@ export class MemoryAccess implements AccessStore {
   }
 }
 
-/** Whether an attempt may begin a request that already has a record. */
+/** Whether an attempt may hold a request that has a record already. */
 function mayBegin({ fingerprint, after }: NewKeyedRequest, known: KeyedRequest): boolean {
   if (known.answer !== undefined || known.fingerprint !== fingerprint) return false;
   const { hold } = known;

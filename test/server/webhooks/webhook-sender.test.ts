@@ -166,7 +166,9 @@ test("issue 19.4 private addresses, bad secrets and unknown types are refused, w
   expect(() => new WebhookSender({ store, webhooks: [{ ...webhook, secret: "whsec_short" }] })).toThrow(
     /^The secret of a webhook must be/u,
   );
-  expect(() => new WebhookSender({ store, webhooks: [{ ...webhook, types: ["all" as never] }] })).toThrow('A webhook has no type "all"');
+  expect(() => new WebhookSender({ store, webhooks: [{ ...webhook, types: ["all" as never] }] })).toThrow(
+    'A webhook cannot have the type "all"',
+  );
   expect(() => new WebhookSender({ store, webhooks: [{ ...webhook, url: "ftp://x" }] })).toThrow("http or https address");
   expect(() => new WebhookSender({ store, webhooks: [{ ...webhook, url: "https://u:p@x" }] })).toThrow("no user name or password");
   expect(() => new WebhookSender({ store, webhooks: [webhook, webhook] })).toThrow("Two webhooks have the same url.");
