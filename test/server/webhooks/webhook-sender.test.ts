@@ -170,7 +170,9 @@ test("issue 19.4 private addresses, bad secrets and unknown types are refused, w
     'A webhook cannot have the type "all"',
   );
   expect(() => new WebhookSender({ store, webhooks: [{ ...webhook, url: "ftp://x" }] })).toThrow("http or https address");
-  expect(() => new WebhookSender({ store, webhooks: [{ ...webhook, url: "https://u:p@x" }] })).toThrow("no user name or password");
+  expect(() => new WebhookSender({ store, webhooks: [{ ...webhook, url: "https://u:p@x" }] })).toThrow(
+    "must not contain a user name or password",
+  );
   expect(() => new WebhookSender({ store, webhooks: [webhook, webhook] })).toThrow("Two webhooks have the same url.");
   const ports = fakePorts();
   const sender = new WebhookSender({ store, webhooks: [webhook], ports });
