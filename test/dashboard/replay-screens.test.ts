@@ -158,8 +158,8 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20.5 in a browser ${IN_CI}
     const changing = /^(?:Run simulated|Run for real|Replay recorded|Edit arguments|Fork .*|Send.*|Remove.*|Cancel the run)$/u;
     const { page: reader } = await openPage(browser, scene, "/sessions", { as: scene.readerKey });
     for (const [path, shows] of [
-      [replayPath("reserve"), "You may look at these calls"],
-      ["/agents/clerk", "You may read along"],
+      [replayPath("reserve"), "You may see these calls"],
+      ["/agents/clerk", "You may read the conversation"],
       ["/schedules/morning?session=desk", "What does a lamp cost?"],
     ] as const) {
       await reader.goto(scene.url + path);

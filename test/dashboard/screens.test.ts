@@ -170,7 +170,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     const changing = /^(?:Allow|Deny|Run|Simulate|Cancel the (?:call|job))$/u;
     const { page: reader } = await openPage(browser, scene, "/sessions", { as: scene.readerKey });
     for (const [path, shows] of [
-      [approval, "You may look at this call"],
+      [approval, "You may see this call"],
       ["/tools/shop%3A%3Asearch", "Fits the schema"],
       [callPath("pack"), "shop::pack"],
     ] as const) {
