@@ -8,7 +8,7 @@ const PIECES: readonly (readonly [name: string, says: string])[] = [
   ["approval", "approval"],
   ["failed bar-attempt", "failed attempt"],
   ["backoff", "pause"],
-  ["late", "kept running"],
+  ["late", "late"],
 ];
 
 export function Legend(): ReactNode {
