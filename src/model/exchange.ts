@@ -94,7 +94,7 @@ export class Exchange {
     const { firstByteTimeoutMs, fetch, model, server } = this.#settings;
     const { signal } = this.#controller;
     if (this.#failure !== undefined) throw this.#failure;
-    this.#watch(firstByteTimeoutMs, () => stalled(`${model} has not begun to answer within ${firstByteTimeoutMs} ms.`));
+    this.#watch(firstByteTimeoutMs, () => stalled(`${model} did not start to answer within ${firstByteTimeoutMs} ms.`));
     const init = await untilAborted(request(), signal); // rejects with the reason of the abort
     try {
       const answer = fetch(url, { ...init, ...limitsOf(fetch), redirect: "manual", signal });
@@ -197,7 +197,7 @@ export class Exchange {
 
   #watchPieces(): void {
     const { idleTimeoutMs, model } = this.#settings;
-    this.#watch(idleTimeoutMs, () => stalled(`${model} stopped in the middle of its answer: nothing came for ${idleTimeoutMs} ms.`));
+    this.#watch(idleTimeoutMs, () => stalled(`${model} stopped in the middle of its answer: it sent nothing for ${idleTimeoutMs} ms.`));
   }
 
   /** Uses one timer for all pieces: when it fires too early, it is set again for the remaining time. */

@@ -251,12 +251,12 @@ class HttpModel implements Model {
     const { format, onNotes } = this.#options;
     const shorter = format.withoutRefused?.(json, message);
     if (shorter === undefined) return undefined;
-    onNotes?.([{ kind: "unsupported", note: `${this.name} refused the reasoning of earlier replies, which is left out.` }]);
+    onNotes?.([{ kind: "unsupported", note: `${this.name} refused the reasoning of earlier replies, so it is left out.` }]);
     return { json: shorter, body: requestText(shorter), toolNames };
   }
 
   async #attempt(exchange: Exchange, { body, toolNames }: Encoded): Promise<AnswerEvents> {
-    const { format, stream = true, keyHint = "Give apiKey." } = this.#options;
+    const { format, stream = true, keyHint = "Pass apiKey." } = this.#options;
     const response = await exchange.open(this.#url, async () => ({ method: "POST", headers: await this.#headers(body), body }));
     return readAnswer(response, { exchange, format, stream, toolNames, model: this.name, keyHint, clock: this.#ports.clock });
   }
@@ -294,7 +294,7 @@ class HttpModel implements Model {
 function requestUrl(baseUrl: string, path: string, model: string): URL {
   const base = URL.parse(baseUrl);
   if (base === null || !/^https?:$/u.test(base.protocol) || base.username !== "" || base.password !== "")
-    throw new ToolError("invalid_argument", `The baseUrl of ${model} is not an http: or https: address without a user name and password.`);
+    throw new ToolError("invalid_argument", `The baseUrl of ${model} must be an http: or https: address without a user name and password.`);
   const [place = "", query = ""] = path.split("?", 2);
   const queries = [base.search.slice(1), query].filter((part) => part !== "").join("&");
   return new URL(`${base.origin}${base.pathname.replace(/\/$/u, "")}${place}${queries === "" ? "" : `?${queries}`}`);

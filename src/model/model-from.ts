@@ -85,18 +85,18 @@ function keyOf({ keyVariables }: Provider, environment: Environment): string | u
 }
 
 function keyHintOf({ keyVariables }: Provider): string {
-  return `Set ${keyVariables.join(" or ")}, or give apiKey.`;
+  return `Set ${keyVariables.join(" or ")}, or pass apiKey.`;
 }
 
 function baseUrlOf(name: string, { baseUrl, baseUrlVariable }: Provider, environment: Environment): string {
   const given = baseUrlVariable === undefined ? undefined : valueOf(environment, baseUrlVariable.name);
   if (given !== undefined) return extended(given, baseUrlVariable?.path ?? "");
-  const hint = `Give baseUrl${baseUrlVariable === undefined ? "" : `, or set ${baseUrlVariable.name}`}.`;
-  if (baseUrl === undefined) throw new ToolError("invalid_config", `The provider ${name} has no address of its own.`, { hint });
+  const hint = `Set baseUrl${baseUrlVariable === undefined ? "" : ` or ${baseUrlVariable.name}`}.`;
+  if (baseUrl === undefined) throw new ToolError("invalid_config", `The provider ${name} has no default address.`, { hint });
   return baseUrl.replaceAll(/\{(\w+)\}/gu, (_, variable: string) => {
     const value = valueOf(environment, variable);
     if (value !== undefined && /^[A-Za-z0-9-]+$/u.test(value)) return value;
-    const problem = value === undefined ? "is not set" : "holds what no host name can";
+    const problem = value === undefined ? "is not set" : "holds a character that a host name cannot have";
     throw new ToolError("invalid_config", `The address of ${name} needs ${variable}, which ${problem}.`, { hint });
   });
 }

@@ -22,7 +22,7 @@ export interface FailedAnswer {
   readonly headers: Headers;
   /** The body, or the part of it that was read. */
   readonly text: string;
-  /** How to set the key: `Set OPENAI_API_KEY, or give apiKey.` */
+  /** How to set the key: `Set OPENAI_API_KEY, or pass apiKey.` */
   readonly keyHint: string;
 }
 
@@ -42,9 +42,13 @@ interface Rule extends Meaning {
 const KEY_REFUSED: Meaning = { code: "permission_denied" };
 const REQUEST_TOO_LONG: Meaning = {
   code: "too_large",
-  hint: "Shorten the conversation, offer fewer tools, or take a model with a larger context.",
+  hint: "Shorten the conversation, offer fewer tools, or use a model with a larger context window.",
 };
-const ACCOUNT_EMPTY: Meaning = { code: "limit_exceeded", retryable: false, hint: "The provider's account has no credit left for this." };
+const ACCOUNT_EMPTY: Meaning = {
+  code: "limit_exceeded",
+  retryable: false,
+  hint: "The account at the provider has no credit left for this.",
+};
 const NO_MODEL: Meaning = { code: "not_found", hint: "Check the name of the model and the base URL." };
 const BUSY: Meaning = { code: "unavailable", retryable: true };
 
@@ -134,7 +138,7 @@ function readSaid(text: string, headers: Headers): Said {
   const amazon = (headers.get("x-amzn-errortype") ?? "").split(":")[0] ?? "";
   if (body === undefined) {
     const message = isHtml(text) ? `a web page: ${excerpt(withoutTags(text), 200)}` : excerpt(text, MAX_MESSAGE);
-    return { message: message === "" ? "it said no more." : message, kind: excerpt(amazon, MAX_KIND), body };
+    return { message: message === "" ? "it gave no reason." : message, kind: excerpt(amazon, MAX_KIND), body };
   }
   const error = errorOf(body);
   const message = excerpt(messageOf(error), MAX_MESSAGE);

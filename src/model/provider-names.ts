@@ -69,13 +69,13 @@ export function knownProvider(wanted: string): ProviderName {
   const near = nearProviders(wanted).map((name) => JSON.stringify(name));
   const meant = near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
   throw new ToolError("invalid_argument", `No provider ${JSON.stringify(wanted.slice(0, 100))}.${meant}`, {
-    hint: `There are: ${PROVIDER_NAMES.join(", ")}. A server that speaks Chat Completions is "openai-compatible" with its baseUrl.`,
+    hint: `Providers: ${PROVIDER_NAMES.join(", ")}. For a server with a Chat Completions API, use "openai-compatible" and its baseUrl.`,
   });
 }
 
 /** The provider of a model. @throws ToolError `invalid_argument` if it is not known, or if the model has no name */
 export function providerOf({ provider, model }: NamedModel): ProviderName {
-  if (model === "") throw new ToolError("invalid_argument", `A model needs a name behind its provider: ${provider}/….`);
+  if (model === "") throw new ToolError("invalid_argument", `A model needs a name after its provider: ${provider}/….`);
   return knownProvider(provider);
 }
 
@@ -84,7 +84,7 @@ export function splitSpec(spec: string): NamedModel {
   const at = spec.indexOf("/");
   if (at <= 0) {
     const hint = `Write provider/model, such as anthropic/claude-sonnet. Providers: ${PROVIDER_NAMES.join(", ")}.`;
-    throw new ToolError("invalid_argument", `${JSON.stringify(spec.slice(0, 100))} names no provider.`, { hint });
+    throw new ToolError("invalid_argument", `${JSON.stringify(spec.slice(0, 100))} does not name a provider.`, { hint });
   }
   return { provider: spec.slice(0, at), model: spec.slice(at + 1) };
 }

@@ -157,7 +157,7 @@ class StreamedAnswer implements AnswerEvents {
     this.#state = "over";
     const rest = this.#decoder.end();
     if (!this.#hasGiven && rest.every((event) => event.type === "reply-end" && event.reply.finish === "truncated"))
-      throw new ToolError("model_failed", `${this.#model} ended its answer before it said anything.`, { retryable: true });
+      throw new ToolError("model_failed", `${this.#model} ended its answer without any content.`, { retryable: true });
     return rest;
   }
 
@@ -198,15 +198,15 @@ class Beginning {
 
 function redirected(model: string, status: number): ToolError {
   return new ToolError("model_failed", `${model} answered with a redirect (HTTP ${status}), which is not followed.`, {
-    operatorHint: "Give the address it leads to as baseUrl, if that is the provider's.",
+    operatorHint: "Set baseUrl to the address that it redirects to, if that is the provider's.",
   });
 }
 
 /** An empty body is retryable; a text that is not an answer is not. */
 function notAnAnswer(model: string, text: string): ToolError {
   if (text.trim() === "") return new ToolError("model_failed", `${model} answered with an empty body.`, { retryable: true });
-  const what = isHtml(text) ? "a web page" : "what is not an answer of a model";
+  const what = isHtml(text) ? "a web page" : "something that is not a model's answer";
   return new ToolError("model_failed", `${model} answered with ${what}: ${excerpt(text, 200)}`, {
-    operatorHint: "Check the base URL, and that nothing between here and the provider answers in its place.",
+    operatorHint: "Check the base URL, and that no proxy on the way to the provider answers in its place.",
   });
 }

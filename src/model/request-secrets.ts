@@ -67,7 +67,7 @@ function checkHeader(name: string, value: string): void {
     new Headers().set(name, value);
   } catch {
     throw new ToolError("invalid_argument", `The header ${JSON.stringify(name)} has a character that HTTP does not allow.`, {
-      hint: "A key that was copied may hold a line break or a character that cannot be seen.",
+      hint: "A copied key may contain a line break or an invisible character.",
     });
   }
 }

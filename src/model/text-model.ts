@@ -121,7 +121,7 @@ class TextToolsModel implements Model {
   #written(request: ModelRequest, tools: readonly ModelTool[]): ModelRequest {
     const { tools: _tools, toolChoice = "auto", parallelCalls = true, responseFormat, system, messages, ...rest } = request;
     const parts = [system ?? "", this.#format.describeTools(tools)];
-    if (tools.length > 0) parts.push(this.#choice(toolChoice), parallelCalls ? "" : "Make one call a message.");
+    if (tools.length > 0) parts.push(this.#choice(toolChoice), parallelCalls ? "" : "Make one call per message.");
     const text = parts.filter((part) => part !== "").join("\n\n");
     return {
       ...rest,

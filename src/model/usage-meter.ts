@@ -177,7 +177,7 @@ export function costOf(usage: TokenUsage, prices: ModelPrices): number {
 function checkPrices(prices: ModelPrices, owner: string): void {
   checkKnownKeys(prices, PRICES, owner);
   for (const name of ["inputPerMillion", "outputPerMillion"] as const)
-    if (prices[name] === undefined) throw new ToolError("invalid_argument", `${owner} has no ${name}: what a million tokens cost.`);
+    if (prices[name] === undefined) throw new ToolError("invalid_argument", `${owner} has no ${name}: the price of a million tokens.`);
   for (const name of Object.keys(PRICES) as (keyof ModelPrices)[]) checkNumber(prices[name], `${name} of ${owner}`, PRICE);
 }
 

@@ -104,7 +104,7 @@ describe("which model", () => {
       ["--model", "gpt-5"],
       {},
       2,
-      'invalid_argument: "gpt-5" names no provider.\n  Write provider/model, such as anthropic/claude-sonnet. Providers: openai, ',
+      'invalid_argument: "gpt-5" does not name a provider.\n  Write provider/model, such as anthropic/claude-sonnet. Providers: openai, ',
     ],
     ["a provider without a model", ["--model", "openai"], {}, 2, "invalid_argument: "],
     [

@@ -199,7 +199,7 @@ describe.concurrent("haft check of models", { timeout: PATIENCE_MS }, () => {
     const text = stdout.replaceAll(/\s+/gu, " ");
     expect(exitCode).toBe(3);
     expect(text).toContain(
-      "haft.toml:1:2: model: The provider openai-compatible has no address of its own. Give baseUrl, or set OPENAI_COMPATIBLE_BASE_URL.",
+      "haft.toml:1:2: model: The provider openai-compatible has no default address. Set baseUrl or OPENAI_COMPATIBLE_BASE_URL.",
     );
     expect(text).toContain("toolsets.team.delegates.ask.model: The address of azure-openai needs AZURE_RESOURCE_NAME, which is not set.");
     const environment = { OPENAI_COMPATIBLE_BASE_URL: "http://127.0.0.1:1/v1", AZURE_RESOURCE_NAME: "mine" };

@@ -227,7 +227,7 @@ describe("runtime.loop", () => {
     const runtime = createRuntime();
     for (const [model, message] of [
       ["opnai/gpt-5", 'No provider "opnai". Did you mean "openai"'],
-      ["gpt-5", '"gpt-5" names no provider.'],
+      ["gpt-5", '"gpt-5" does not name a provider.'],
       ["openai/", "A model needs a name behind its provider"],
     ] as const)
       expect(() => runtime.loop({ model })).toThrow(

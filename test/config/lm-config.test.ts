@@ -237,7 +237,7 @@ describe("F0.40 an engine that a model plays", () => {
     [
       "an address that is missing",
       "model: openai-compatible/m",
-      "The provider openai-compatible has no address of its own. Give baseUrl, or set OPENAI_COMPATIBLE_BASE_URL.",
+      "The provider openai-compatible has no default address. Set baseUrl or OPENAI_COMPATIBLE_BASE_URL.",
     ],
   ])("F0.58 %s takes its own toolsets along, with the reason and its place, and no others", async (_what, lines, reason) => {
     const runtime = await runtimeOf(withEngine(lines));

@@ -22,7 +22,7 @@ describe("problems", () => {
     [
       "half a price",
       '[model]\nname = "a/b"\nprices.inputPerMillion = 1',
-      '3:1: model.prices: "outputPerMillion" is missing: what a million tokens cost.',
+      '3:1: model.prices: "outputPerMillion" is missing: the price of a million tokens.',
     ],
     [
       "a reasoning effort",

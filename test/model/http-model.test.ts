@@ -56,17 +56,17 @@ describe("options that cannot work are refused at once", () => {
     [
       "no address",
       { baseUrl: "api.example.com" },
-      "The baseUrl of claude is not an http: or https: address without a user name and password.",
+      "The baseUrl of claude must be an http: or https: address without a user name and password.",
     ],
     [
       "another scheme",
       { baseUrl: "file:///etc/passwd" },
-      "The baseUrl of claude is not an http: or https: address without a user name and password.",
+      "The baseUrl of claude must be an http: or https: address without a user name and password.",
     ],
     [
       "a password",
       { baseUrl: `http://me:${KEY}@127.0.0.1` },
-      "The baseUrl of claude is not an http: or https: address without a user name and password.",
+      "The baseUrl of claude must be an http: or https: address without a user name and password.",
     ],
     ["a key with a line break", { apiKey: `${KEY}\n${KEY}` }, 'The header "x-api-key" has a character that HTTP does not allow.'],
     ["a header's name", { headers: { "no name": "x" } }, 'The header "no name" has a character that HTTP does not allow.'],
@@ -141,7 +141,7 @@ describe("answers that are none", () => {
     [
       "a stream of something else",
       { raw: "hello\nthere", headers: sse },
-      { code: "model_failed", message: "claude answered with what is not an answer of a model: hello there" },
+      { code: "model_failed", message: "claude answered with something that is not a model's answer: hello there" },
       true,
     ],
     [
@@ -153,7 +153,7 @@ describe("answers that are none", () => {
     [
       "a stream that ends before it says anything",
       { raw: 'data: {"type":"ping"}\n\ndata: {"type":"message_start","message":{"id":"m","content":[]}}\n\n', headers: sse },
-      { code: "model_failed", message: "claude ended its answer before it said anything.", retryable: true },
+      { code: "model_failed", message: "claude ended its answer without any content.", retryable: true },
       true,
     ],
     [
@@ -184,7 +184,7 @@ describe("answers that are none", () => {
     [
       "JSON that is none",
       { raw: "{", headers: json },
-      { code: "model_failed", message: "claude answered with what is not an answer of a model: {" },
+      { code: "model_failed", message: "claude answered with something that is not a model's answer: {" },
       false,
     ],
     ["an empty body", { raw: " ", headers: json }, { code: "model_failed", message: "claude answered with an empty body." }, false],
@@ -359,7 +359,7 @@ describe("H07 a stream that does not come to its end", () => {
     })();
     const outcome = expect(listening).rejects.toMatchObject({
       code: "timeout",
-      message: "claude stopped in the middle of its answer: nothing came for 5000 ms.",
+      message: "claude stopped in the middle of its answer: it sent nothing for 5000 ms.",
     });
     await begun.promise;
     await clock.advance(5_000);
@@ -378,7 +378,7 @@ describe("H07 a stream that does not come to its end", () => {
     const heard = listen(model);
     await settle();
     await clock.advance(3_000);
-    expect((await heard).error).toMatchObject({ code: "timeout", message: "claude has not begun to answer within 3000 ms." });
+    expect((await heard).error).toMatchObject({ code: "timeout", message: "claude did not start to answer within 3000 ms." });
     expect(clock.pending).toBe(0);
   });
 });
@@ -457,7 +457,7 @@ describe("B10 cancellation", () => {
     const cancelled = listen(claude("http://127.0.0.1:1", { sign }), QUESTION, { signal: AbortSignal.timeout(20) });
     expect((await cancelled).error).toMatchObject({ code: "cancelled" });
     const late = listen(claude("http://127.0.0.1:1", { sign, firstByteTimeoutMs: 20, retry: { maxAttempts: 1 } }));
-    expect((await late).error).toMatchObject({ code: "timeout", message: "claude has not begun to answer within 20 ms." });
+    expect((await late).error).toMatchObject({ code: "timeout", message: "claude did not start to answer within 20 ms." });
   });
 
   test("in the middle of a stream ends it and closes the connection", async () => {

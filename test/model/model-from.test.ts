@@ -26,22 +26,22 @@ async function firstRequest(
 describe("what names no model is refused", () => {
   const environment = { ANTHROPIC_API_KEY: KEY, OPENAI_API_KEY: " ", AWS_BEARER_TOKEN_BEDROCK: KEY, AWS_REGION: "evil.example/" };
   const cases: readonly (readonly [string, Parameters<typeof modelFrom>[0], object])[] = [
-    ["a model alone", "gpt-5", { code: "invalid_argument", message: '"gpt-5" names no provider.' }],
-    ["a provider alone", "anthropic/", { code: "invalid_argument", message: "A model needs a name behind its provider: anthropic/…." }],
+    ["a model alone", "gpt-5", { code: "invalid_argument", message: '"gpt-5" does not name a provider.' }],
+    ["a provider alone", "anthropic/", { code: "invalid_argument", message: "A model needs a name after its provider: anthropic/…." }],
     ["a misspelt provider", "antropic/x", { code: "invalid_argument", message: 'No provider "antropic". Did you mean "anthropic"?' }],
     ["a key of every object", "constructor/x", { code: "invalid_argument", message: 'No provider "constructor".' }],
     [
       "a missing key",
       "openai/gpt-5",
-      { code: "invalid_config", message: "There is no API key for openai.", hint: "Set OPENAI_API_KEY, or give apiKey." },
+      { code: "invalid_config", message: "There is no API key for openai.", hint: "Set OPENAI_API_KEY, or pass apiKey." },
     ],
     [
       "a missing address",
       "openai-compatible/x",
       {
         code: "invalid_config",
-        message: "The provider openai-compatible has no address of its own.",
-        hint: "Give baseUrl, or set OPENAI_COMPATIBLE_BASE_URL.",
+        message: "The provider openai-compatible has no default address.",
+        hint: "Set baseUrl or OPENAI_COMPATIBLE_BASE_URL.",
       },
     ],
     [
@@ -52,7 +52,7 @@ describe("what names no model is refused", () => {
     [
       "a part of an address that leads elsewhere",
       "bedrock/x",
-      { code: "invalid_config", message: "The address of bedrock needs AWS_REGION, which holds what no host name can." },
+      { code: "invalid_config", message: "The address of bedrock needs AWS_REGION, which holds a character that a host name cannot have." },
     ],
   ];
   test.each(cases)("%s", (_what, spec, error) => {

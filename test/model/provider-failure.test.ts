@@ -107,7 +107,7 @@ test("Bedrock's kind of error stands in a header", () => {
 
 describe("bodies that are no error of a provider's", () => {
   const cases: readonly (readonly [string, string, string])[] = [
-    ["nothing", "", "it said no more."],
+    ["nothing", "", "it gave no reason."],
     ["text", "upstream connect error", "upstream connect error"],
     ["a web page", "<!DOCTYPE html><html><head><title>502 Bad Gateway</title></head></html>", "a web page: 502 Bad Gateway"],
     ["JSON of another kind", '{"a":1}', '{"a":1}'],

@@ -78,7 +78,7 @@ test.each(PROVIDERS)("$provider is asked once more, without any of it, and at on
     { role: "assistant", content: [row.text("Two"), row.text(".")] },
     { role: "user", content: [row.text("Three?")] },
   ]);
-  expect(notes).toEqual([`${model.name} refused the reasoning of earlier replies, which is left out.`]);
+  expect(notes).toEqual([`${model.name} refused the reasoning of earlier replies, so it is left out.`]);
   expect(waits.every((wait) => wait === 0)).toBe(true);
 });
 
@@ -192,7 +192,7 @@ test("openai is asked once more without reasoning that another deployment has en
     ],
     [{ type: "message", role: "user", content: "Look." }, known, { type: "function_call_output", call_id: "call_1", output: "a tree" }],
   ]);
-  expect(notes.map(({ note }) => note)).toEqual([`${model.name} refused the reasoning of earlier replies, which is left out.`]);
+  expect(notes.map(({ note }) => note)).toEqual([`${model.name} refused the reasoning of earlier replies, so it is left out.`]);
 });
 
 test("the items that reasoning led to have no id any more by which openai would miss it", () => {

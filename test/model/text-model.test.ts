@@ -52,7 +52,7 @@ test("F3.22 the model is told of tools, calls and results in words, and of nothi
   });
   expect(inner.requests).toEqual([
     {
-      system: `Be brief.\n\n${format.describeTools([LOOK])}\n\nMake one call a message.`,
+      system: `Be brief.\n\n${format.describeTools([LOOK])}\n\nMake one call per message.`,
       temperature: 0,
       messages: [
         { role: "user", at: 0, content: "Where am I?" },

@@ -130,7 +130,7 @@ function readPrices(table: TableReader): ModelPrices | undefined {
   });
   if (inputPerMillion !== undefined && outputPerMillion !== undefined) return { inputPerMillion, outputPerMillion, ...others };
   for (const key of ["inputPerMillion", "outputPerMillion"])
-    if (!table.has(key)) table.report(undefined, `"${key}" is missing: what a million tokens cost.`);
+    if (!table.has(key)) table.report(undefined, `"${key}" is missing: the price of a million tokens.`);
   return undefined;
 }
 
