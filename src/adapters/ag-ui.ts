@@ -93,7 +93,7 @@ async function answerAll(runs: ChatRuns, runtime: Runtime, { threadId, resume = 
   const answers = resume.map(({ interruptId, status, payload }) => {
     const open = pending.find(({ id }) => id === interruptId);
     if (open === undefined)
-      throw new ToolError("not_found", `Nothing waits for an answer to the interrupt ${JSON.stringify(interruptId.slice(0, 60))}.`);
+      throw new ToolError("not_found", `No interrupt ${JSON.stringify(interruptId.slice(0, 60))} is waiting for an answer.`);
     return { id: open.id, digest: open.digest, answer: status === "resolved" ? answerOf(payload) : ("deny" as const) };
   });
   for (const answer of answers) await runtime.approvals.answer(answer);
@@ -177,9 +177,9 @@ function readInput(value: unknown): AgUiInput {
   const fields: Readonly<Record<string, unknown>> = typeof value === "object" && value !== null ? { ...value } : {};
   const { threadId, runId, resume } = fields;
   if (typeof threadId !== "string" || typeof runId !== "string")
-    throw new ToolError("invalid_argument", "A request of AG-UI has the strings threadId and runId.");
+    throw new ToolError("invalid_argument", "An AG-UI request must have threadId and runId, both strings.");
   if (resume !== undefined && !(Array.isArray(resume) && resume.every(isAnswer)))
-    throw new ToolError("invalid_argument", "The answers in resume are objects with interruptId and status.");
+    throw new ToolError("invalid_argument", "The answers in resume must be objects with interruptId and status.");
   return { ...fields, threadId, runId };
 }
 

@@ -102,7 +102,7 @@ export function toAiSdkTools<Tools extends Readonly<Record<string, Tool>>>(
   options: AiSdkTypedOptions<Tools>,
 ): AiSdkTypedTools<Tools>;
 export function toAiSdkTools(runtime: Runtime, options: AdapterOptions | AiSdkTypedOptions<Readonly<Record<string, Tool>>> = {}): object {
-  if (!isOptionsObject(options)) throw wrongKind(`The options of ${OWNER} are an object`, options);
+  if (!isOptionsObject(options)) throw wrongKind(`The options of ${OWNER} must be an object`, options);
   const { session: used } = options;
   if (used !== undefined) checkSession(used, `${OWNER.slice(0, -2)}(runtime, { session })`);
   const approvals = usedIn(used);
@@ -123,8 +123,8 @@ function bridgedAs(name: string, tool: Tool, all: readonly BridgedTool[]): Bridg
   const [other] = own;
   const what = `The tool ${JSON.stringify(name)} of toAiSdkTools()`;
   throw other === undefined
-    ? new ToolError("invalid_argument", `${what} is none that this runtime offers.`, { hint: "Give the runtime the same tool." })
-    : new ToolError("invalid_argument", `${what} has another name there.`, { hint: `Write ${JSON.stringify(other.name)}.` });
+    ? new ToolError("invalid_argument", `${what} is not one of the tools of this runtime.`, { hint: "Pass the same tool to the runtime." })
+    : new ToolError("invalid_argument", `${what} has another name in the runtime.`, { hint: `Write ${JSON.stringify(other.name)}.` });
 }
 
 function aiSdkTool({ description, inputSchema, needsApproval, call }: BridgedTool, approvals: UsedApprovals): AiSdkTool {
@@ -264,8 +264,8 @@ export interface AiSdkToolLike {
  */
 export async function fromAiSdkTools(tools: Readonly<Record<string, AiSdkToolLike>>): Promise<readonly Tool[]> {
   if (typeof tools !== "object" || tools === null || Symbol.iterator in tools)
-    throw new ToolError("invalid_argument", "fromAiSdkTools() takes a record of tools by their names.", {
-      hint: "Give it { search: tool(…) }; of a Map, Object.fromEntries(tools).",
+    throw new ToolError("invalid_argument", "fromAiSdkTools() takes a record of tools by name.", {
+      hint: "Pass { search: tool(…) }; for a Map, pass Object.fromEntries(tools).",
     });
   return Promise.all(Object.entries(tools).map(async ([name, tool]) => fromAiSdkTool(name, tool)));
 }
@@ -277,8 +277,8 @@ async function fromAiSdkTool(name: string, tool: AiSdkToolLike): Promise<Tool> {
   if (typeof execute !== "function")
     throw new ToolError("not_executable", `The AI SDK tool ${JSON.stringify(name)} has no execute: its client or provider runs it.`);
   if (typeof description === "function")
-    throw new ToolError("not_executable", `The AI SDK tool ${JSON.stringify(name)} has a function for its description.`, {
-      hint: "Give the tool with its description as a string.",
+    throw new ToolError("not_executable", `The AI SDK tool ${JSON.stringify(name)} has a function as its description.`, {
+      hint: "Give the tool a description that is a string.",
     });
   return foreignTool({
     name,

@@ -119,7 +119,7 @@ function dataOf(made: ReturnType<NonNullable<AdapterOptions["data"]>> | null): R
   if (returned instanceof Promise) returned.catch(() => undefined); // the promise is refused, so no code handles its rejection
   const hint =
     returned instanceof Promise
-      ? "It is called for each call, and is no async function: put what it would wait for into the context."
+      ? "It is called for each call and cannot be async: put the values that it would wait for into the context."
       : undefined;
   throw new ToolError(
     "invalid_argument",
@@ -202,7 +202,7 @@ export function checkMaker(make: unknown, owner: string, words: string): void {
 export function checkToolArray(tools: unknown, converter: string): void {
   if (Array.isArray(tools)) return;
   throw new ToolError("invalid_argument", `${converter} takes an array of tools.`, {
-    hint: "Of a record, give Object.values(tools); of a Map, [...tools.values()].",
+    hint: "For a record, pass Object.values(tools); for a Map, pass [...tools.values()].",
   });
 }
 
@@ -247,7 +247,7 @@ function inputText(input: unknown): string {
   try {
     return JSON.stringify(input);
   } catch {
-    return "what cannot be shown"; // a value that a schema library made, such as a BigInt
+    return "input that cannot be shown"; // a value that a schema library made, such as a BigInt
   }
 }
 
@@ -265,6 +265,6 @@ function jsonSchemaOf(schema: unknown, name: string): JsonSchema {
     throw schemaError(name, thrown);
   }
   throw new ToolError("invalid_schema", `The tool ${JSON.stringify(name)} has no schema that can be read as JSON Schema.`, {
-    hint: "Give a JSON Schema, or a schema of a library that speaks Standard Schema (zod ≥ 4.2).",
+    hint: "Give a JSON Schema, or a schema of a library that supports Standard Schema (zod ≥ 4.2).",
   });
 }

@@ -80,8 +80,8 @@ export class ChatRuns {
   /** Begins a run. @throws ToolError `resource_busy` while the previous run has not ended */
   begin(conversation: string, session: RuntimeSession, work: () => Promise<unknown>): void {
     if (this.#runs.get(conversation)?.isOver === false)
-      throw new ToolError("resource_busy", `The conversation ${JSON.stringify(conversation.slice(0, 60))} has a run that is not over.`, {
-        hint: "Answer what it waits for, or wait for its end.",
+      throw new ToolError("resource_busy", `The conversation ${JSON.stringify(conversation.slice(0, 60))} has a run that has not ended.`, {
+        hint: "Answer what it is waiting for, or wait until it ends.",
       });
     const whenOver = Promise.resolve()
       .then(work)

@@ -117,7 +117,7 @@ export function fromOpenAiAgentsTools<Context>(
   return tools.map((tool) => {
     if (hasAny(tool.inputGuardrails) || hasAny(tool.outputGuardrails))
       throw new ToolError("not_executable", `The tool ${JSON.stringify(tool.name)} has guardrails, which only the Agents SDK runs.`, {
-        operatorHint: "Use a tool without them, with hooks or approval of the runtime in their place.",
+        operatorHint: "Use a tool without guardrails, and hooks or approvals of the runtime instead.",
       });
     return foreignTool({
       name: tool.name,
@@ -126,7 +126,7 @@ export function fromOpenAiAgentsTools<Context>(
       execute: async (input: unknown, context: ToolContext) => {
         const theirs = contextFor(context);
         if ((await tool.isEnabled?.(theirs, NO_AGENT)) === false)
-          throw new ToolError("unavailable", `${tool.name} is switched off.`, { outcome: "not_started" });
+          throw new ToolError("unavailable", `${tool.name} is disabled.`, { outcome: "not_started" });
         if ((await tool.needsApproval?.(theirs, input, context.callId)) === true) await askApproval(context, input);
         const sent = JSON.stringify(input);
         const toolCall = { type: "function_call", callId: context.callId, name: tool.name, arguments: sent } as const;
@@ -145,7 +145,7 @@ export function fromOpenAiAgentsTools<Context>(
 
 /** The error for an agent that answers with an empty text, as it does if one of its tools waits for approval: only the SDK's runner asks for that. */
 function unanswered(name: string): ToolError {
-  return new ToolError("execution_failed", `The agent ${name} gave no answer: it may wait for the approval of a call of its own.`, {
+  return new ToolError("execution_failed", `The agent ${name} gave no answer: it may be waiting for approval of one of its own calls.`, {
     operatorHint:
       "Give the agent tools that need no approval there, such as those of toOpenAiAgentsTools() with an approver of the runtime.",
   });

@@ -127,7 +127,10 @@ async function* chunksOf(runs: ChatRuns, runtime: Runtime, { input, options, sig
     } else if (!isWaiting) runs.begin(id, session, () => options.run(session, input));
     for await (const news of runs.follow(id, signal)) yield* uiChunks(news, told, shown);
     if (isWaiting)
-      yield { type: "error", errorText: "The message began no run: answer what the run before it waits for, and send it again." };
+      yield {
+        type: "error",
+        errorText: "The message did not start a run: answer what the previous run is waiting for, then send it again.",
+      };
   } catch (thrown: unknown) {
     yield { type: "error", errorText: runs.clientError(thrown).message };
   }
@@ -234,7 +237,7 @@ function readInput(value: unknown): UiChatInput {
   const fields: Readonly<Record<string, unknown>> = typeof value === "object" && value !== null ? { ...value } : {};
   const { id, messages } = fields;
   if (typeof id !== "string" || !Array.isArray(messages) || !messages.every(isMessage))
-    throw new ToolError("invalid_argument", "A request of useChat has an id and an array of messages, each with id, role and parts.");
+    throw new ToolError("invalid_argument", "A useChat request must have an id and an array of messages, each with id, role and parts.");
   return { ...fields, id, messages };
 }
 

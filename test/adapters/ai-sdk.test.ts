@@ -441,7 +441,7 @@ describe("tools that are given by name, with their types", () => {
       expect.objectContaining({ code: "invalid_argument", hint: 'Write "weather__forecast".' }),
     );
     expect(() => toAiSdkTools(createRuntime(), { tools: { wipe } })).toThrow(
-      'The tool "wipe" of toAiSdkTools() is none that this runtime offers.',
+      'The tool "wipe" of toAiSdkTools() is not one of the tools of this runtime.',
     );
   });
 });

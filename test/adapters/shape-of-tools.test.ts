@@ -24,7 +24,7 @@ test.for([[[]], [undefined], ["tools"], [new Map()], [new Set()]])(
   async ([tools]) => {
     await expect(fromAiSdkTools(tools as never)).rejects.toMatchObject({
       code: "invalid_argument",
-      message: "fromAiSdkTools() takes a record of tools by their names.",
+      message: "fromAiSdkTools() takes a record of tools by name.",
     });
   },
 );

@@ -124,7 +124,7 @@ test("a page that left before an approval was asked for is asked when it comes b
   await vi.waitFor(async () => expect(await runtime.approvals.pending()).toHaveLength(1));
   await chat.sendMessage({ text: "Are you there?" });
   expect(chat.asked).toMatchObject([{ toolName: "remove", input: { path: "a.txt" } }]);
-  expect(chat.error?.message).toContain("The message began no run");
+  expect(chat.error?.message).toContain("The message did not start a run");
   await chat.addToolApprovalResponse({ id: chat.asked[0]?.approval?.id ?? "", approved: true });
   await chat.sendMessage();
   expect(chat.error).toBeUndefined();
