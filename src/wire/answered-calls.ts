@@ -43,7 +43,8 @@ function checkCalls(answers: readonly AnsweredCall[], calls: readonly ModelCall[
   }
   for (const { id, name, result } of answers) {
     const own = id ?? result.id;
-    if (own !== undefined && !asked.has(own)) throw mismatch(`The model made no call ${JSON.stringify(own)}, which ${name} answers.`);
+    if (own !== undefined && !asked.has(own))
+      throw mismatch(`The answer of ${name} is for the call ${JSON.stringify(own)}, which the model did not make.`);
   }
   if (answers.length !== calls.length)
     throw mismatch(`${plural(calls.length, "call")} and ${plural(answers.length, "answer")} do not match.`);

@@ -134,7 +134,7 @@ const OLD_MODEL = /claude-(?:instant|[123](?!\d)|(?:sonnet|opus)-4-(?:0|\d{8})(?
 function outputConfig({ responseFormat }: ModelRequest, model: string, notes: WireNote[]): JsonObject {
   if (responseFormat === undefined) return {};
   if (OLD_MODEL.test(model)) {
-    notes.push(unsupportedReply(ANTHROPIC, `that the reply of ${model} is JSON`));
+    notes.push(unsupportedReply(ANTHROPIC, `replies in JSON from ${model}`));
     return {};
   }
   const schema = heldSchema(responseFormat, ANTHROPIC, notes);
@@ -156,7 +156,7 @@ function choiceOf(
   const name = chosenTool(toolChoice, encoded);
   if (encoded.tools.length === 0) return {};
   const isRefused = toolChoice !== "auto" && toolChoice !== "none" && !claudeCanBeForced(model);
-  if (isRefused) notes.push({ kind: "unsupported", note: `${ANTHROPIC} cannot require calls of ${model}.` });
+  if (isRefused) notes.push({ kind: "unsupported", note: `${ANTHROPIC} cannot require ${model} to make calls.` });
   const wanted = isRefused ? "auto" : toolChoice;
   if (wanted === "auto" && parallelCalls) return {};
   const choice: JsonObject = typeof wanted === "string" ? { type: CHOICES[wanted] } : { type: "tool", name: name ?? "" };

@@ -124,7 +124,7 @@ const WITHOUT_SCHEMAS =
 function outputConfig({ responseFormat }: ModelRequest, model: string, notes: WireNote[]): JsonObject {
   if (responseFormat === undefined) return {};
   if (WITHOUT_SCHEMAS.test(model)) {
-    notes.push(unsupportedReply(BEDROCK, `that the reply of ${model} is JSON`));
+    notes.push(unsupportedReply(BEDROCK, `replies in JSON from ${model}`));
     return {};
   }
   const schema = heldSchema(responseFormat, BEDROCK, notes);
@@ -147,7 +147,7 @@ function toolConfigOf(
   if (tools.length === 0 || toolChoice === "none") return {};
   if (toolChoice === "auto") return { toolConfig: { tools } };
   if (WITHOUT_CHOICE.test(model) || (isClaude(model) && !claudeCanBeForced(model))) {
-    notes.push({ kind: "unsupported", note: `${BEDROCK} cannot require calls of ${model}.` });
+    notes.push({ kind: "unsupported", note: `${BEDROCK} cannot require ${model} to make calls.` });
     return { toolConfig: { tools } };
   }
   return { toolConfig: { tools, toolChoice: name === undefined ? { any: {} } : { tool: { name } } } };

@@ -79,7 +79,7 @@ function strictTools(tools: readonly ModelTool[], notes: WireNote[]): EncodedToo
   const refused: (readonly [tool: string, why: string])[] = [];
   let fields = 0;
   const encoded = encodeEachTool(tools, { format: FORMAT, subset: "json-schema", strictSubset: "cohere" }, (one) => {
-    const why = one.strict ? requiresNothing(one.schema) : "Its schema cannot be written so.";
+    const why = one.strict ? requiresNothing(one.schema) : "Its schema cannot be made strict.";
     if (why !== undefined) refused.push([one.tool.name, why]);
     fields += countFields(one.schema);
     return writeTool(one);
@@ -197,7 +197,7 @@ const EFFORTS: EffortFields = { none: { thinking: { type: "disabled" } } };
 function jsonReply({ responseFormat }: ModelRequest, offered: boolean, notes: WireNote[]): JsonObject {
   if (responseFormat === undefined) return {};
   if (offered) {
-    notes.push(unsupportedReply(FORMAT, "that the reply is JSON where there are tools"));
+    notes.push(unsupportedReply(FORMAT, "replies in JSON with tools"));
     return {};
   }
   const schema = replySchema(responseFormat, { subset: "cohere", refusal: requiresNothing }, notes)?.schema;

@@ -54,7 +54,7 @@ export function encodeEachTool(tools: readonly ModelTool[], rules: ToolRules, wr
         notes.push({ kind: "unsupported", tool: tool.name, note: `${rules.format} does not run this tool, so it is left out.` });
       else {
         const one = wireTool(tool, rules, names, notes);
-        if (given.has(one.name)) throw new ToolError("duplicate", `Another tool of the request is named ${one.name}, too.`);
+        if (given.has(one.name)) throw new ToolError("duplicate", `Another tool in the request is also named ${one.name}.`);
         written.push(write(one));
         given.add(one.name);
       }

@@ -42,7 +42,7 @@ export function fitSchema(schema: JsonSchema, subset: SchemaSubset): FittedSchem
   checkArgument(typeof schema === "boolean" || isOptionsObject(schema), "fitSchema(schema, subset)", "a JSON Schema", schema);
   if (typeof subset !== "string" || !Object.hasOwn(SUBSET_RULES, subset))
     throw new ToolError("invalid_argument", `fitSchema() has no subset ${quoted(subset)}.`, {
-      hint: `There are ${Object.keys(SUBSET_RULES).join(", ")}.`,
+      hint: `Subsets: ${Object.keys(SUBSET_RULES).join(", ")}.`,
     });
   if (typeof schema === "boolean" || !Object.isFrozen(schema)) return fitOnce(schema, subset);
   const fitted = getOrAdd(known, schema, () => new Map());

@@ -102,7 +102,7 @@ const NO_SWITCH: WireNote = { kind: "unsupported", note: "Gemini has no setting 
 function jsonReply({ responseFormat }: ModelRequest, canBeJson: boolean, notes: WireNote[]): JsonObject {
   if (responseFormat === undefined) return {};
   if (!canBeJson) {
-    notes.push(unsupportedReply(INTERACTIONS, "before Gemini 3 that the reply is JSON where there are tools"));
+    notes.push(unsupportedReply(INTERACTIONS, "replies in JSON with tools before Gemini 3"));
     return {};
   }
   const schema = replySchema(responseFormat, { subset: "gemini-json-schema" }, notes)?.schema;

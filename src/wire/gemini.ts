@@ -153,7 +153,7 @@ function jsonReply(
 ): JsonObject {
   if (responseFormat === undefined) return {};
   if (!canBeJson) {
-    notes.push(unsupportedReply(GEMINI, "before Gemini 3 that the reply is JSON where there are tools"));
+    notes.push(unsupportedReply(GEMINI, "replies in JSON with tools before Gemini 3"));
     return {};
   }
   const isOld = schemaField === "parameters";

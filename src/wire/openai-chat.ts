@@ -174,7 +174,7 @@ function responseFormatOf(
   if (!jsonReplies.includes("json_object"))
     return takesSchema ? { response_format: { type: "json_schema", json_schema: { name, schema: ANY_OBJECT } } } : {};
   if (asksForJson(messages)) return { response_format: { type: "json_object" } };
-  notes.push(unsupportedReply(format, "that the reply is JSON, unless a message says so"));
+  notes.push(unsupportedReply(format, "replies in JSON, unless a message mentions JSON"));
   return {};
 }
 

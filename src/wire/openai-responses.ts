@@ -132,7 +132,7 @@ function textFormat({ responseFormat }: ModelRequest, input: readonly JsonObject
   const fitted = replySchema(responseFormat, rules, notes);
   if (fitted !== undefined) return { format: { type: "json_schema", name: replyName(responseFormat), ...fitted } };
   if (asksForJson(input)) return { format: { type: "json_object" } };
-  notes.push(unsupportedReply(FORMAT, "that the reply is JSON, unless a message says so"));
+  notes.push(unsupportedReply(FORMAT, "replies in JSON, unless a message mentions JSON"));
   return {};
 }
 
@@ -159,7 +159,7 @@ function answerItem({ id, kind, native, result }: AnsweredCall): JsonObject {
   if (item !== undefined) return item;
   throw new ToolError(
     "invalid_argument",
-    `The computer call ${JSON.stringify(id)} was not run, or returned no screenshot, which is the only answer to it.`,
+    `The computer call ${JSON.stringify(id)} was not run, or returned no screenshot; only a screenshot can answer it.`,
     {
       hint: "Return an image from the tool, or leave the item of this call out of the conversation, and answer the other calls.",
     },

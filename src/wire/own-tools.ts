@@ -19,6 +19,6 @@ export function chosenTool(choice: ToolChoice, { tools, toolNames }: Pick<Encode
   if (typeof choice === "string") return undefined;
   for (const [written, name] of toolNames) if (name === choice.tool) return written;
   throw new ToolError("invalid_argument", `The tool ${JSON.stringify(choice.tool)} is chosen, but not among those offered.`, {
-    hint: `Offered are ${[...new Set(toolNames.values())].slice(0, 20).join(", ") || "none"}.`,
+    hint: `Offered tools: ${[...new Set(toolNames.values())].slice(0, 20).join(", ") || "none"}.`,
   });
 }

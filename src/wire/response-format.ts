@@ -61,7 +61,7 @@ export function replySchema({ schema }: ResponseFormat, rules: ReplyRules, notes
 export function heldSchema(responseFormat: ResponseFormat, format: string, notes: WireNote[]): JsonObject | undefined {
   const { schema } = responseFormat;
   if (schema === undefined) {
-    notes.push(unsupportedReply(format, "that the reply is JSON, unless its schema is given"));
+    notes.push(unsupportedReply(format, "replies in JSON without a schema"));
     return undefined;
   }
   const rules = {

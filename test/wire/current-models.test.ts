@@ -91,10 +91,10 @@ describe("Claude", () => {
     for (const [toolChoice, written, hosted] of choices) {
       const own = encode(anthropicMessages(), model, { tools: TOOLS, toolChoice });
       expect(own.body["tool_choice"]).toEqual(required ? written : undefined);
-      expect(own.notes).toEqual(required ? [] : [`anthropic-messages cannot require calls of ${model}.`]);
+      expect(own.notes).toEqual(required ? [] : [`anthropic-messages cannot require ${model} to make calls.`]);
       const bedrock = encode(bedrockConverse(), name, { tools: TOOLS, toolChoice });
       expect((bedrock.body["toolConfig"] as JsonObject)["toolChoice"]).toEqual(required ? hosted : undefined);
-      expect(bedrock.notes).toEqual(required ? [] : [`bedrock-converse cannot require calls of ${name}.`]);
+      expect(bedrock.notes).toEqual(required ? [] : [`bedrock-converse cannot require ${name} to make calls.`]);
     }
   });
 

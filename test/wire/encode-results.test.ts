@@ -63,7 +63,7 @@ describe.each(FORMATS)("F4.22 $name", (format) => {
       ],
       [[["callAAAAA"], ["callAAAAA"]], 'The call "callAAAAA" of default::look is answered twice.'],
       [[["callAAAAA"]], 'The call "callBBBBB" of default::look has no answer.'],
-      [[["callAAAAA"], ["callBBBBB"], ["unknown"]], 'The model made no call "unknown", which default::look answers.'],
+      [[["callAAAAA"], ["callBBBBB"], ["unknown"]], 'The answer of default::look is for the call "unknown", which the model did not make.'],
       [[["callAAAAA"], ["callBBBBB"], []], "2 calls and 3 answers do not match."],
     ];
     for (const [answers, message] of rows)

@@ -103,7 +103,7 @@ describe.each(FORMATS)("$title", ({ format }) => {
     const { tools: written, notes, toolNames } = format.encodeTools(tools);
     const names = namesIn(written);
     expect(names).toEqual(["a", providerName("b", "1"), providerName("b", "2"), providerName("a.b"), "a_b"]);
-    expect(notes).toEqual([{ kind: "quarantined", tool: "default::a", note: "Another tool of the request is named a, too." }]);
+    expect(notes).toEqual([{ kind: "quarantined", tool: "default::a", note: "Another tool in the request is also named a." }]);
     expect(names.map((name) => qualifiedNameOf(name, toolNames))).toEqual(["a", "b", "b", "a.b", "a_b"]);
   });
 

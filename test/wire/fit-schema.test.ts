@@ -381,7 +381,7 @@ describe("what is lost is told", () => {
   });
 
   test("an object for any keys cannot be held to in a strict subset", () => {
-    const note = "$.properties.a.additionalProperties: Other keys than those that are named are refused.";
+    const note = "$.properties.a.additionalProperties: Keys that are not named are refused.";
     const closed = { type: "object", properties: {}, required: [], additionalProperties: false };
     expect(fitProperty({ type: "object" }, "openai-strict")).toEqual({ a: closed, losses: [note] });
     expect(fitProperty({ type: "object", additionalProperties: { type: "string" } }, "openai-strict")).toEqual({
@@ -416,7 +416,7 @@ describe("what is lost is told", () => {
     });
     expect(fitProperty({}, "deepseek-strict")).toEqual({
       a: { anyOf: [{ type: "string" }, { type: "number" }, { type: "boolean" }] },
-      losses: ["$.properties.a: Any value would do: here only text, numbers, true and false."],
+      losses: ["$.properties.a: Any value is allowed, but here only strings, numbers and booleans."],
     });
   });
 

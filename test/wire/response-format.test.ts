@@ -121,7 +121,7 @@ describe("F0.42 the schema of a reply is fitted as the schemas of tools are", ()
     const { fields, notes } = added(openAiChat(), { schema: OPEN });
     expect(fields).toEqual(jsonSchema(OPEN));
     expect(notes).toEqual([
-      "unsupported: The reply is not held to its schema: $.additionalProperties Other keys than those that are named are refused.",
+      "unsupported: The reply is not held to its schema: $.additionalProperties Keys that are not named are refused.",
     ]);
     expect(added(openAiResponses(), { schema: OPEN }).fields).toMatchObject({ text: { format: { schema: OPEN, strict: false } } });
   });

@@ -187,9 +187,7 @@ export class ResponsesDecoder implements StreamDecoder {
       this.#tellProviderCalls();
     }
     if (isUnknown(item))
-      this.#builder.warn(
-        `The message has an item of the type ${JSON.stringify(itemType(item))}, which is not known: nothing is done with it.`,
-      );
+      this.#builder.warn(`The message has an item of the type ${JSON.stringify(itemType(item))}; it is not known and is ignored.`);
     const image = madeImage(item);
     if (image !== undefined) this.#builder.media({ type: "image", ...image });
   }

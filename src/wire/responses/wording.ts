@@ -40,7 +40,7 @@ export class Wording {
     if (text.startsWith(said)) this.say(kind, place, text.slice(said.length));
     else if (text !== "")
       this.#builder.warn(
-        `The provider says at the end of a part that its ${WORDS[kind]} is other than what it streamed; the streamed one is kept.`,
+        `At the end of a part, the provider sent a different ${WORDS[kind]} from the one it had streamed; the streamed one is kept.`,
       );
   }
 }

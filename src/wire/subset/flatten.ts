@@ -48,15 +48,14 @@ export class Flattener {
   /** Merges two schemas. @throws ToolError `invalid_schema` if the limit of merged fields is exceeded */
   merge(one: JsonObject, other: JsonObject, place: Place): JsonObject {
     this.#mergesLeft -= 1 + countFields(one) + countFields(other);
-    if (this.#mergesLeft < 0)
-      throw new ToolError("invalid_schema", "The schema has more to lay together than is allowed: allOf, or references.");
+    if (this.#mergesLeft < 0) throw new ToolError("invalid_schema", "The schema has too much to merge, through allOf or references.");
     return mergeSchemas(one, other, this.#losses.of(place));
   }
 
   /** Counts one more schema. @throws ToolError `invalid_schema` if there are too many */
   spend(): void {
     if (--this.#nodesLeft < 0)
-      throw new ToolError("invalid_schema", `The schema has more than ${MAX_NODES} parts once its references are written out.`);
+      throw new ToolError("invalid_schema", `The schema has more than ${MAX_NODES} parts once its references are resolved.`);
   }
 
   /** Returns the schema without `allOf` if the subset does not allow it, and without `$ref` if the subset does not allow it or `deeply` is true. */
@@ -87,13 +86,13 @@ export class Flattener {
         }
       } else return { node, inside };
     }
-    throw new ToolError("invalid_schema", "References lead in circles.");
+    throw new ToolError("invalid_schema", "The references form a cycle.");
   }
 
   #target(reference: string, place: Place): { readonly node: JsonObject; readonly schema?: JsonObject } {
     const target = this.references.follow(reference);
     if (!isJsonObject(target)) {
-      if (target !== true) this.#losses.lose(place, "$ref", "It leads nowhere.");
+      if (target !== true) this.#losses.lose(place, "$ref", "It refers to nothing.");
       return { node: {} };
     }
     if (place.inside.filter((schema) => schema === target).length <= this.#options.maxRecursion)

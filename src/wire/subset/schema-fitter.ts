@@ -293,7 +293,7 @@ export class SchemaFitter {
     const properties = objectOf(node["properties"]);
     const unnamed = names.filter((name) => !Object.hasOwn(properties, name) || allowsNothing(properties[name]));
     if (this.#rules.requiredAreNamed !== true || unnamed.length === 0) return [...new Set(names)];
-    this.#losses.lose(place, "required", `These are required and not described: ${unnamed.slice(0, 10).join(", ")}.`);
+    this.#losses.lose(place, "required", `Required, but not described: ${unnamed.slice(0, 10).join(", ")}.`);
     return [...new Set(names)].filter((name) => !unnamed.includes(name));
   }
 
@@ -308,7 +308,7 @@ export class SchemaFitter {
     const open = others === undefined ? Object.keys(named).length === 0 && place.steps.length > 0 : !allowsNothing(others);
     if (!open) return;
     if (isJsonObject(others)) description.add("additionalProperties", others);
-    this.#losses.lose(place, "additionalProperties", "Other keys than those that are named are refused.");
+    this.#losses.lose(place, "additionalProperties", "Keys that are not named are refused.");
   }
 
   /** Writes a tuple for providers that support only one schema for all items. */
@@ -347,7 +347,7 @@ export class SchemaFitter {
   #fitReference(node: JsonObject, reference: string, place: Place): JsonObject {
     const target = this.#flattener.references.follow(reference);
     if (!isJsonObject(target)) {
-      if (target !== true) this.#losses.lose(place, "$ref", "It leads nowhere.");
+      if (target !== true) this.#losses.lose(place, "$ref", "It refers to nothing.");
       return this.#fitPlain(without(node, "$ref"), place);
     }
     const link = { $ref: `#/$defs/${this.#define(target, reference)}` };
@@ -375,7 +375,7 @@ export class SchemaFitter {
 
   #anything(place: Place): JsonObject {
     if (this.#rules.typed !== true) return {};
-    this.#losses.loseAt(place.steps, "Any value would do: here only text, numbers, true and false.");
+    this.#losses.loseAt(place.steps, "Any value is allowed, but here only strings, numbers and booleans.");
     return { anyOf: [{ type: "string" }, { type: "number" }, { type: "boolean" }] };
   }
 

@@ -223,7 +223,7 @@ function setBody(place: ReadPlace, values: TextArguments, { name, body, delimite
   let free = argument === undefined ? DEFAULT_BODY : "body";
   for (let count = 2; values.has(free); count++) free = `body_${count}`;
   values.setValue(free, body);
-  const why = argument === undefined ? "a body, and no argument for it" : `both a body and the argument ${JSON.stringify(argument)}`;
+  const why = argument === undefined ? "a body, but no argument for it" : `both a body and the argument ${JSON.stringify(argument)}`;
   place.warn(`The call of ${JSON.stringify(name)} has ${why}; the body is kept as ${JSON.stringify(free)}.`);
 }
 

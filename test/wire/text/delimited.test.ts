@@ -107,7 +107,7 @@ describe("what is called", () => {
     expect(readText(xml, '<list depth="2">src</list>', { tools })[0]).toEqual([["files::list", { depth: 2, path: "src" }]]);
     const { reply, warnings } = readPieces(bracket, ["[/mail::send]Hi[mail::send/]"], { tools });
     expect(reply.calls).toEqual([{ name: "mail::send", input: { content: "Hi" } }]);
-    expect(warnings).toEqual(['The call of "mail::send" has a body, and no argument for it; the body is kept as "content".']);
+    expect(warnings).toEqual(['The call of "mail::send" has a body, but no argument for it; the body is kept as "content".']);
     expect(reply.warnings).toEqual(warnings);
     for (const name of ["mail::send", "send"])
       expect(readText(bracket, `[/${name}]Hi[${name}/]`, { tools, bodyArguments: { "mail::send": "text" } })[0]).toEqual([
