@@ -50,8 +50,8 @@ await rm(folder, { recursive: true });
 /* Prints:
 trip: call-start call-start call-end call-end
 strict (replay): 2: rain in Bergen
-strict (replay): Error (not_found): The recording has no call of default::weather with this input. The nearest that it has differs.
-- $.day is 2, and was 1 when it was recorded
+strict (replay): Error (not_found): The recording has no call of default::weather with this input. The nearest one differs.
+- $.day is 2, but was 1 when it was recorded
 nearest (replay): 2: rain in Bergen
 nearest (replay): 2: rain in Bergen
 */

@@ -69,11 +69,11 @@ export function differences(asked: Leaves, recorded: Leaves): readonly string[] 
   const lines: string[] = [];
   for (const [path, value] of asked) {
     const counterpart = recorded.get(path);
-    if (counterpart === undefined) lines.push(`${path} is ${spell(value)}, and was not given when it was recorded`);
-    else if (counterpart !== value) lines.push(`${path} is ${spell(value)}, and was ${spell(counterpart)} when it was recorded`);
+    if (counterpart === undefined) lines.push(`${path} is ${spell(value)}, but was not given when it was recorded`);
+    else if (counterpart !== value) lines.push(`${path} is ${spell(value)}, but was ${spell(counterpart)} when it was recorded`);
   }
   for (const [path, value] of recorded)
-    if (!asked.has(path)) lines.push(`${path} is missing, and was ${spell(value)} when it was recorded`);
+    if (!asked.has(path)) lines.push(`${path} is missing, but was ${spell(value)} when it was recorded`);
   const more = lines.length - MAX_DIFFERENCES;
   return more <= 0 ? lines : [...lines.slice(0, MAX_DIFFERENCES), `and ${more} more`];
 }

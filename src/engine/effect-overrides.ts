@@ -27,7 +27,7 @@ export class EffectOverrides {
   }
 
   warnings(): readonly string[] {
-    return this.#rules.filter((rule) => !rule.used).map((rule) => `effects has ${JSON.stringify(rule.pattern)}, which fits no tool.`);
+    return this.#rules.filter((rule) => !rule.used).map((rule) => `effects has ${JSON.stringify(rule.pattern)}, which matches no tool.`);
   }
 }
 

@@ -25,7 +25,7 @@ export interface ExampleEngineOptions {
  */
 export function exampleEngine(options: ExampleEngineOptions = {}): Engine {
   if (typeof options !== "object" || options === null)
-    throw new ToolError("invalid_argument", "The options of an example engine are an object, such as { seed: 7 }.");
+    throw new ToolError("invalid_argument", "The options of an example engine must be an object, such as { seed: 7 }.");
   checkKnownKeys(options, { seed: true }, "exampleEngine()");
   const { seed = 0 } = options;
   if (typeof seed !== "string" && !Number.isFinite(seed))

@@ -59,7 +59,7 @@ export function sharesState(engine: Engine, inner: Engine): void {
  */
 export function knownTools(inner: Engine, options: KnownToolsOptions): Engine {
   if (inner.open === undefined) {
-    throw new ToolError("invalid_argument", `An engine of kind ${JSON.stringify(inner.kind)} brings no tools that could be remembered.`);
+    throw new ToolError("invalid_argument", `An engine of kind ${JSON.stringify(inner.kind)} provides no tools to remember.`);
   }
   const { memory, identity } = options;
   const key = canonicalJson(identity);

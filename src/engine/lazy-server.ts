@@ -177,7 +177,7 @@ export class LazyServer {
     const late = new AbortController();
     const stop = (): void =>
       late.abort(
-        new ToolError("timeout", `It did not open within ${openTimeoutMs} ms.`, { operatorHint: "Give it longer with openTimeoutMs." }),
+        new ToolError("timeout", `It did not open within ${openTimeoutMs} ms.`, { operatorHint: "Allow more time with openTimeoutMs." }),
       );
     const cancel = openTimeoutMs === 0 ? undefined : context.clock.timer(stop, openTimeoutMs);
     try {
@@ -228,7 +228,7 @@ export class LazyServer {
       await opening;
       if (!this.#running) await this.#inner.close?.();
     } catch (error: unknown) {
-      context.log.debug(`The server of ${context.toolset}, given up while it opened: ${describeThrown(error)}`);
+      context.log.debug(`The server of ${context.toolset}, which was given up while it opened, failed: ${describeThrown(error)}`);
     }
   }
 
@@ -259,7 +259,7 @@ export class LazyServer {
     try {
       await this.#options.remember(this.#tools);
     } catch (error: unknown) {
-      log.warn(`The tools of ${JSON.stringify(toolset)} are not remembered: ${describeThrown(error)}`);
+      log.warn(`The tools of ${JSON.stringify(toolset)} could not be cached: ${describeThrown(error)}`);
     }
   }
 
@@ -310,7 +310,9 @@ export class LazyServer {
     this.#engaged = false;
     this.#state = "known";
     this.#stopping = Promise.resolve(this.#inner.close?.())
-      .catch((error: unknown) => context.log.warn(`The idle server of ${JSON.stringify(context.toolset)}: ${describeThrown(error)}`))
+      .catch((error: unknown) =>
+        context.log.warn(`The idle server of ${JSON.stringify(context.toolset)} could not be closed: ${describeThrown(error)}`),
+      )
       .finally(() => {
         this.#stopping = undefined;
       });

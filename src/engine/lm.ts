@@ -164,7 +164,7 @@ function decidedOutput(contract: OutputContract, facts: JsonValue, toolName: str
   const output = contract.outputOf(facts);
   const problems = output === undefined ? [] : contract.problems(output);
   if (problems.length === 0) return output;
-  throw new ToolError("invalid_output", `The facts of the reducer of ${toolName} break its output schema.`, {
+  throw new ToolError("invalid_output", `The facts that the reducer of ${toolName} returned do not match its output schema.`, {
     details: problems,
     retryable: false,
     outcome: "failed",
@@ -209,7 +209,7 @@ function invalidReply(details: readonly string[]): ToolError {
 
 function checkOptions(options: LmEngineOptions): void {
   if (typeof options?.model?.stream !== "function")
-    throw new ToolError("invalid_argument", "The engine lm needs a model.", { hint: "Give it as model." });
+    throw new ToolError("invalid_argument", "The engine lm needs a model.", { hint: "Pass it as model." });
   checkKnownKeys(options, OPTIONS, "lmEngine()");
   const { instructions } = options;
   for (const [name, bounds] of Object.entries(BOUNDS)) checkNumber(Reflect.get(options, name), `${name} of the engine lm`, bounds);

@@ -103,7 +103,9 @@ class PerSessionEngine implements Engine {
       signal.throwIfAborted(); // the engine has opened although the session was closed meanwhile
       await engine.openSession?.(session);
     } catch (error: unknown) {
-      await closeEngine(engine).catch((thrown: unknown) => context.log.warn(`An engine of kind ${this.kind}: ${describeThrown(thrown)}`));
+      await closeEngine(engine).catch((thrown: unknown) =>
+        context.log.warn(`An engine of kind ${this.kind} could not be closed: ${describeThrown(thrown)}`),
+      );
       throw error;
     }
     return engine;

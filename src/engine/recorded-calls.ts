@@ -38,7 +38,7 @@ export interface PlacedAnswer {
 export function recordedCalls(events: Iterable<SessionEvent>): readonly RecordedCall[] {
   if (typeof events !== "object" || typeof events?.[Symbol.iterator] !== "function")
     throw new ToolError("invalid_argument", "A replay needs the events of a recording, as an array.", {
-      hint: "Read a file with readRecording(), and collect what is asynchronous: await Array.fromAsync(events).",
+      hint: "Read a file with readRecording(), and collect asynchronous events: await Array.fromAsync(events).",
     });
   const started = new Map<string, SessionEvent & { readonly type: "call-start" }>();
   const ended = new Map<string, RecordedCall>();

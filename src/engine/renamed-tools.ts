@@ -89,7 +89,7 @@ class NewNames {
       if (this.#used.has(from)) return [];
       const near = nearTexts(from, known).map((name) => JSON.stringify(name));
       return [
-        `rename has ${JSON.stringify(from)}, which is none of the tools taken.${near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`}`,
+        `rename has ${JSON.stringify(from)}, which is not one of the included tools.${near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`}`,
       ];
     });
   }

@@ -146,7 +146,7 @@ function byPlace(one: PlacedAnswer, other: PlacedAnswer): number {
 }
 
 function unknownInput(toolName: string, details: readonly string[]): ToolError {
-  return notRecorded(`The recording has no call of ${toolName} with this input. The nearest that it has differs.`, {
+  return notRecorded(`The recording has no call of ${toolName} with this input. The nearest one differs.`, {
     details,
     operatorHint: 'Call it as it was recorded, or set match to "nearest" (--nearest on the command line).',
   });

@@ -307,6 +307,6 @@ async function readAuthorities(ca: string): Promise<string> {
     what: "file of certificate authorities",
     code: "invalid_config",
     maxBytes: 16 * 1024 * 1024,
-    hint: "Give a file in PEM.",
+    hint: "Give a file in PEM format.",
   });
 }

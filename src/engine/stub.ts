@@ -54,7 +54,7 @@ export interface StubEngine extends Engine {
  */
 export function stubEngine(stubs: readonly Stub[], options: StubOptions = {}): StubEngine {
   if (typeof options !== "object" || options === null)
-    throw new ToolError("invalid_argument", "The options of a stub engine are an object, such as { onUnmatched }.");
+    throw new ToolError("invalid_argument", "The options of a stub engine must be an object, such as { onUnmatched }.");
   checkKnownKeys(options, { onUnmatched: true }, "stubEngine()");
   return new ListedStubs(checkStubs(stubs, "invalid_argument"), options);
 }

@@ -55,7 +55,7 @@ function runReducer(
     if (isToolError(thrown)) throw thrown;
     throw failed(
       `The reducer of ${toolName} failed: ${describeThrown(thrown)}`,
-      "A reducer returns the new state and changes nothing.",
+      "A reducer must return the new state and must not change the old one.",
       thrown,
     );
   }

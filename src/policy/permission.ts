@@ -101,7 +101,7 @@ function compile(pattern: unknown, where: string, takesBareNames: boolean): Name
     if (takesBareNames) return { text: pattern, pieces: [inDefault(pattern)] };
     throw new ToolError(
       "invalid_argument",
-      `"${where}" has the pattern ${JSON.stringify(pattern)}, which fits no tool: names are toolset::tool.`,
+      `"${where}" has the pattern ${JSON.stringify(pattern)}, which matches no tool: names are toolset::tool.`,
       {
         hint: `Write ${JSON.stringify(`*::${pattern}`)} for this tool in every toolset, or ${JSON.stringify(`${pattern}::*`)} for the whole toolset.`,
       },

@@ -174,7 +174,7 @@ export const bad = { name: "bad", description: "", inputSchema: { type: "strin" 
 ✗ server  0 tools
     MCP server "server" could not be opened: the command "no-such-program" was not found.
 ✗ newest  0 tools
-    The toolset "newest" could not be opened: it did not open within 1 ms. Give it longer with openTimeoutMs.
+    The toolset "newest" could not be opened: it did not open within 1 ms. Allow more time with openTimeoutMs.
 haft.toml: 3 problems
 `,
       stderr: `haft: haft.toml:15:1: toolsets.newest.args: npx runs whatever version of "no such package" is newest; name one exactly, such as "no such package@1.2.3".\n`,

@@ -110,5 +110,5 @@ test.skipIf(!inCI).each([
       })();
     },
   });
-  expect([served.exitCode, page?.status, page?.text.includes("Login not known")]).toEqual([0, 400, true]);
+  expect([served.exitCode, page?.status, page?.text.includes("Unknown login")]).toEqual([0, 400, true]);
 });

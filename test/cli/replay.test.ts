@@ -98,7 +98,7 @@ describe.concurrent("haft replay with a conversation", { timeout: PATIENCE_MS },
     const input = TALK.replaceAll('"path":"plan.md"', '"path":"plans.md"').replace('"name":"count"', '"name":"shop::cuont"');
     const { exitCode, stdout } = await project.haft(["replay", project.path("travel.jsonl"), "-"], { input });
     expect(exitCode).toBe(1);
-    expect(stdout).toContain('        $.path is "plans.md", and was "plan.md" when it was recorded\n');
+    expect(stdout).toContain('        $.path is "plans.md", but was "plan.md" when it was recorded\n');
     expect(stdout).toContain('        No tool "shop::cuont". Did you mean "shop::count"?\n');
     expect(stdout.trimEnd().split("\n").at(-1)).toBe(
       "3 of 3 calls are not in the recording; no tool was run. With --nearest, calls with other inputs are answered too.",
@@ -110,7 +110,7 @@ describe.concurrent("haft replay with a conversation", { timeout: PATIENCE_MS },
     const input = lines({ role: "assistant", calls: [{ name: "files::read", input: { path: "plans.md" } }] });
     const { exitCode, stdout } = await project.haft(["replay", project.path("travel.jsonl"), "-", "--nearest"], { input });
     expect([exitCode, stdout.slice(0, stdout.indexOf("\nsummary"))]).toEqual([0, expect.stringContaining("        3  - buy milk\n")]);
-    expect(stdout).toContain('  ! #1  $.path is "plans.md", and was "plan.md" when it was recorded\n');
+    expect(stdout).toContain('  ! #1  $.path is "plans.md", but was "plan.md" when it was recorded\n');
   });
 
   test("with --json each result is one line", async () => {

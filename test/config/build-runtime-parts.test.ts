@@ -29,7 +29,7 @@ describe("problems", () => {
   test("an engine that refuses one of its options is told with the place of that key", async () => {
     const config = '[toolsets.api]\ntype = "openapi"\ndocument = "api.json"\nbaseUrl = "https://a.example/?key=1"\n';
     expect(await problems({ "haft.toml": config, "api.json": "{}" })).toEqual([
-      "haft.toml:4:1: toolsets.api.baseUrl: baseUrl has a query or a fragment; paths are put behind it. A key in the query is auth of type apiKey.",
+      "haft.toml:4:1: toolsets.api.baseUrl: baseUrl has a query or a fragment; paths are appended to it. For a key in the query, use auth of type apiKey.",
     ]);
   });
 

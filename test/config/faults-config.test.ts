@@ -56,7 +56,7 @@ test.each([
   [{ message: 5 }, "message: must be a string, not a number."],
   [
     { tools: "send" },
-    'tools: "tools" has the pattern "send", which fits no tool: names are toolset::tool. Write "*::send" for this tool in every toolset, or "send::*" for the whole toolset.',
+    'tools: "tools" has the pattern "send", which matches no tool: names are toolset::tool. Write "*::send" for this tool in every toolset, or "send::*" for the whole toolset.',
   ],
   [{ tools: ["a::*", ""] }, 'tools[1]: "tools" has a pattern that is not a string: .'],
   [{ attempts: 0 }, "attempts: must be an integer from 1, not 0."],

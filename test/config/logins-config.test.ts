@@ -81,7 +81,7 @@ test("the address of a client's document is read, and refused where no client ca
   const { config } = await loaded(written('clientMetadataUrl = "https://tools.example/upstreams/client.json"'));
   expect(config.toolsets.get("tickets")).toMatchObject({ auth: { clientMetadataUrl: "https://tools.example/upstreams/client.json" } });
   await expect(loaded(written('clientMetadataUrl = "http://tools.example/client.json"'))).rejects.toThrow(
-    /haft\.toml:6:1: toolsets\.tickets\.auth\.clientMetadataUrl: is no https address: it takes/u,
+    /haft\.toml:6:1: toolsets\.tickets\.auth\.clientMetadataUrl: is not an https address: it takes/u,
   );
   await expect(loaded(written('clientId = "a"\nclientMetadataUrl = "https://tools.example/c"'))).rejects.toThrow(
     "clientMetadataUrl: is not needed next to clientId: one of them is enough.",

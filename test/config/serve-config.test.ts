@@ -85,7 +85,7 @@ test.each([
   [`${ISSUER}clockToleranceSeconds = 601`, "clockToleranceSeconds must be"],
   [`${ISSUER}jwksUrl = "file:///etc/passwd"`, "jwksUrl must be an https address"],
   ['[[serve.rules]]\nprincipals = ["key:*"]', "has neither allow nor deny"],
-  ['[[serve.rules]]\nallow = ["delete"]', 'has the pattern "delete", which fits no tool'],
+  ['[[serve.rules]]\nallow = ["delete"]', 'has the pattern "delete", which matches no tool'],
   ['[[serve.rules]]\nallow = ["*"]\nclaims = 1', "claims must be an object"],
   ['[[serve.rules]]\nallow = ["*"]\nclaims = { a = ["x"] }', 'claim "a"'],
   ['[[serve.rules]]\nallow = ["*"]\nprincipals = []', "principals"],

@@ -134,7 +134,7 @@ describe("what cannot be used is an error with its place", () => {
     [
       "a pattern that fits no tool",
       '[simulation.sources]\nshop = "lm"',
-      '2:1: simulation.sources.shop: "sources" has the pattern "shop", which fits no tool',
+      '2:1: simulation.sources.shop: "sources" has the pattern "shop", which matches no tool',
     ],
     ["sources that are no table", 'simulation.sources = "lm"', "1:1: simulation.sources: must be an object, not a string."],
     [

@@ -64,7 +64,7 @@ describe("a document of another format", () => {
     expect(asTools.message).toBe(`${file} is not a tool file: it is ${what}.`);
     expect(asTools.operatorHint).toMatch(instead);
     const asOpenApi = await configError((async () => importOpenApi(document, { origin: "a.json" }))());
-    expect(asOpenApi.message).toBe(`"a.json" is no OpenAPI document: it is ${what}.`);
+    expect(asOpenApi.message).toBe(`"a.json" is not an OpenAPI document: it is ${what}.`);
     expect(asOpenApi.operatorHint).toMatch(instead);
   });
 

@@ -56,15 +56,15 @@ describe("how alike two inputs are", () => {
 
 test("differences are named by place, five at most", () => {
   expect(differences(leavesOf({ city: "Oslo", unit: "c", same: 1 }), leavesOf({ city: "Bergen", days: [3], same: 1 }))).toEqual([
-    '$.city is "Oslo", and was "Bergen" when it was recorded',
-    '$.unit is "c", and was not given when it was recorded',
-    "$.days[0] is missing, and was 3 when it was recorded",
+    '$.city is "Oslo", but was "Bergen" when it was recorded',
+    '$.unit is "c", but was not given when it was recorded',
+    "$.days[0] is missing, but was 3 when it was recorded",
   ]);
   expect(differences(leavesOf({ list: [1, 2, 3, 4, 5, 6, 7] }), leavesOf({})).slice(4)).toEqual([
-    "$.list[4] is 5, and was not given when it was recorded",
+    "$.list[4] is 5, but was not given when it was recorded",
     "and 2 more",
   ]);
   expect(differences(leavesOf({ text: "x".repeat(500) }), leavesOf({ text: "" }))).toEqual([
-    `$.text is "${"x".repeat(59)}… (502 characters), and was "" when it was recorded`,
+    `$.text is "${"x".repeat(59)}… (502 characters), but was "" when it was recorded`,
   ]);
 });

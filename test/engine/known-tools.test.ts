@@ -99,7 +99,7 @@ describe("what is remembered", () => {
     expect(await engine.open?.(context)).toEqual([A, B]);
     expect(log.lines.map(({ message }) => message)).toEqual([
       'The cached tools of "srv" cannot be used: the disk is full',
-      'The tools of "srv" are not remembered: the disk is full',
+      'The tools of "srv" could not be cached: the disk is full',
     ]);
   });
 });
@@ -192,7 +192,7 @@ describe("a start that fails", () => {
     expect(await failing).toMatchObject({
       code: "unavailable",
       message: 'The server of "srv" could not be started: It did not open within 500 ms.',
-      operatorHint: "Give it longer with openTimeoutMs.",
+      operatorHint: "Allow more time with openTimeoutMs.",
     });
     const aborted = server.context?.signal.aborted;
     gate.resolve();
@@ -359,7 +359,7 @@ describe("what is around it", () => {
   test("F4.9 an engine that brings no tools cannot be known, and others have no state", () => {
     const plain: Engine = { kind: "local", call: () => 1 };
     expect(stateOf(plain)).toBeUndefined();
-    expect(() => knownTools(plain, { memory: new FakeMemory(), identity: {} })).toThrow('An engine of kind "local" brings no tools');
+    expect(() => knownTools(plain, { memory: new FakeMemory(), identity: {} })).toThrow('An engine of kind "local" provides no tools');
   });
 
   test("F4.9 using what the server has beside its tools starts it, and it is then left running", async () => {

@@ -15,7 +15,7 @@ describe("options", () => {
     [{ command: "" }, 'An MCP server needs a command, the program that runs it, such as "npx", a url, or in code a transport.'],
     [
       { command: ["npx", "-y", "server"] as unknown as string },
-      'The command of an MCP server is one string, the program that runs it; pass its arguments as a separate array: { command: "npx", args: ["-y", "server"] }.',
+      'The command of an MCP server must be one string, the program that runs it, with its arguments in a separate array: { command: "npx", args: ["-y", "server"] }.',
     ],
     [{ command: "node", args: ["a\0b"] }, 'The arguments, variables and folder of the MCP server "node" must be strings without NUL.'],
     [{ command: "node", maxTools: 0 }, "maxTools is 0; it takes an integer from 1."],

@@ -106,10 +106,10 @@ describe("what was not recorded is not found, and the message says what was aske
   test("an input", () => {
     expect(refusal(weather(), "weather::get", { city: "Oslo", unit: "kelvin" })).toEqual({
       code: "not_found",
-      message: "The recording has no call of weather::get with this input. The nearest that it has differs.",
+      message: "The recording has no call of weather::get with this input. The nearest one differs.",
       retryable: false,
       outcome: "not_started",
-      details: ['$.unit is "kelvin", and was "celsius" when it was recorded'],
+      details: ['$.unit is "kelvin", but was "celsius" when it was recorded'],
       operatorHint: 'Call it as it was recorded, or set match to "nearest" (--nearest on the command line).',
     });
   });
@@ -137,7 +137,7 @@ describe("what was not recorded is not found, and the message says what was aske
     const refused = expect.objectContaining({
       code: "invalid_argument",
       message: "A replay needs the events of a recording, as an array.",
-      hint: "Read a file with readRecording(), and collect what is asynchronous: await Array.fromAsync(events).",
+      hint: "Read a file with readRecording(), and collect asynchronous events: await Array.fromAsync(events).",
     });
     for (const replay of [replayEngine, toolsetsOfRecording]) expect(() => replay(given as Iterable<SessionEvent>)).toThrow(refused);
   });
@@ -242,7 +242,7 @@ describe("match nearest", () => {
     expect(ask(weather({ match: "nearest" }), "weather::get", { city: "oslo", unit: "celsius" })).toEqual(
       new ToolOutput({
         output: 12,
-        metadata: { replay: { match: "nearest", differences: ['$.city is "oslo", and was "Oslo" when it was recorded'] } },
+        metadata: { replay: { match: "nearest", differences: ['$.city is "oslo", but was "Oslo" when it was recorded'] } },
         fidelity: "similar",
       }),
     );
@@ -257,7 +257,7 @@ describe("match nearest", () => {
   test("an error that is given for another input says so", () => {
     expect(refusal(weather({ match: "nearest" }), "mail::send", { to: "b@example.com" }).details).toEqual([
       "a detail",
-      'Replayed from another call: $.to is "b@example.com", and was "a@example.com" when it was recorded',
+      'Replayed from another call: $.to is "b@example.com", but was "a@example.com" when it was recorded',
     ]);
   });
 

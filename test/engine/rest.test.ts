@@ -285,7 +285,7 @@ describe("where requests go", () => {
     await openEngine({ document: ONE_GET, baseUrl: "http://localhost:1", auth }, { log });
     await openEngine({ document: ONE_GET, baseUrl: "http://api.example" }, { log });
     expect(log.lines.map((line) => line.message)).toEqual([
-      "Calls go to http://api.example unencrypted, and with them what lets them in. Use https.",
+      "Calls go to http://api.example unencrypted, and their credentials with them. Use https.",
     ]);
   });
 
@@ -390,9 +390,9 @@ paths:
     ]).toEqual([
       ["invalid_config", 'DIR/a.json:2:12: Not valid JSON: expected a key, found ",".'],
       ["invalid_config", expect.stringMatching(/^DIR\/b\.yaml:\d+:\d+: not valid YAML/u)],
-      ["invalid_config", "DIR/c.json is no OpenAPI document: it holds no object."],
-      ["invalid_config", "DIR/d.html is no OpenAPI document but a page: <html>"],
-      ["invalid_config", '"DIR/e.json" is no OpenAPI document: it is empty.'],
+      ["invalid_config", "DIR/c.json is not an OpenAPI document: it contains no object"],
+      ["invalid_config", "DIR/d.html is a web page, not an OpenAPI document: <html>"],
+      ["invalid_config", '"DIR/e.json" is not an OpenAPI document: it is empty.'],
       ["invalid_config", "Cannot read the OpenAPI document DIR/none.json: there is no "],
       ["invalid_config", "Cannot read the OpenAPI document DIR: it is a folder."],
     ]);
@@ -406,7 +406,7 @@ paths:
       expect(await outcomeOf(() => openEngine({ document: file }))).toMatchObject({
         code: "invalid_config",
         message: expect.stringMatching(/more than 4000000 YAML tokens are too many\.$/u),
-        operatorHint: expect.stringMatching(/^Give the document as JSON, which takes far less to read: npx yaml /u),
+        operatorHint: expect.stringMatching(/^Give the document as JSON, which needs far less work to read: npx yaml /u),
       });
     },
     60_000,
@@ -478,7 +478,7 @@ paths:
     expect(await outcomeOf(() => secret.engine.list?.(signal))).toMatchObject({
       code: "invalid_config",
       message:
-        "The OpenAPI document now sends calls to http://two.example, and before to http://one.example. Credentials are not sent to the new address.",
+        "The OpenAPI document now sends calls to http://two.example, no longer to http://one.example. Credentials are not sent to the new address.",
     });
     const open = await openEngine({ document });
     expect(await outcomeOf(() => open.engine.list?.(signal))).toMatchObject([{ name: "getItem" }]);
@@ -512,7 +512,7 @@ paths:
       ["getOrder", false],
       ["putOrder", true],
     ]);
-    expect(log.lines.map((line) => line.message)).toEqual(['effects has "no*ne", which fits no tool.']);
+    expect(log.lines.map((line) => line.message)).toEqual(['effects has "no*ne", which matches no tool.']);
   });
 
   test("F0.19 rename gives tools other names, by tool name or operationId, and each stands for the operation that it stood for", async () => {
@@ -534,7 +534,7 @@ paths:
   });
 
   test.each([
-    [{ getOrdr: "order" }, 'rename has "getOrdr", which is none of the tools taken. Did you mean "getOrder"'],
+    [{ getOrdr: "order" }, 'rename has "getOrdr", which is not one of the included tools. Did you mean "getOrder"'],
     [{ getOrder: "putOrder" }, 'would both be "putOrder".'],
   ])("F0.19 rename %j does not open", async (rename, message) => {
     await expect(openEngine({ document: SHOP, baseUrl: "https://x.example", rename })).rejects.toMatchObject({

@@ -143,10 +143,10 @@ describe("F0.50 a corpus", () => {
       expect.stringContaining(`corpus.jsonl:${number} is left out of the search: ${reason}`);
     expect(warnings).toEqual([
       at(2, "Not valid JSON at line 1, column 3"),
-      at(3, "no document: it is not an object."),
-      at(4, 'a document with the id "1" came before.'),
-      at(5, 'no document: it has no text in "text".'),
-      at(6, 'no document: it has no "id", a text or a number.'),
+      at(3, "not a document: it is not an object."),
+      at(4, 'an earlier document has the same id, "1".'),
+      at(5, 'not a document: it has no text in "text".'),
+      at(6, 'not a document: it has no "id" that is a string or a number.'),
       at(7, "Not valid JSON at line 1"),
       at(8, "The JSON text nests deeper than 64 levels, at line 1, column 97."),
       at(9, "the line has more than 1048576 characters."),
@@ -159,7 +159,7 @@ describe("F0.50 a corpus", () => {
 
     expect([warnings.length, warnings[0], warnings.at(-1)]).toEqual([
       21,
-      "document 1 is left out of the search: no document: it is not an object.",
+      "document 1 is left out of the search: not a document: it is not an object.",
       "5 more are left out of the search.",
     ]);
   });

@@ -79,7 +79,7 @@ describe("a reducer", () => {
       return { facts: {} };
     });
     expect(() => reduceWorld(given(sneaky), context)).toThrow(
-      expect.objectContaining({ code: "execution_failed", hint: "A reducer returns the new state and changes nothing." }),
+      expect.objectContaining({ code: "execution_failed", hint: "A reducer must return the new state and must not change the old one." }),
     );
     expect(context.state.get(KEY)).toEqual({ list: [1] });
   });

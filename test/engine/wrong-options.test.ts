@@ -7,8 +7,8 @@ import { exampleValue } from "../../src/schema/example/example-value.ts";
 describe("what a program without types may give is refused at once, in words", () => {
   test.each<[string, () => unknown, string]>([
     ["no options of lm", () => lmEngine(null as never), "The engine lm needs a model."],
-    ["no options of example", () => exampleEngine(null as never), "The options of an example engine are an object"],
-    ["no options of stub", () => stubEngine([], null as never), "The options of a stub engine are an object"],
+    ["no options of example", () => exampleEngine(null as never), "The options of an example engine must be an object"],
+    ["no options of stub", () => stubEngine([], null as never), "The options of a stub engine must be an object"],
     ["several wrong stubs", () => stubEngine([{}, {}] as never), "stubs[0].tool must be the name of a tool, or a pattern. ("],
     ["no source of chance", () => exampleValue({}, {} as never), "exampleValue() needs a source of chance"],
   ])("%s", (_what, make, message) => {

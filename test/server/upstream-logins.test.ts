@@ -182,6 +182,6 @@ test("issue 19.7 an authorization server that is gone is told to those who log i
   expect([status, json.code, json.detail]).toEqual([
     502,
     "network_error",
-    expect.stringContaining('No login to MCP server "tickets" could be begun'),
+    expect.stringContaining('No login to MCP server "tickets" could be started'),
   ]);
 });

@@ -157,7 +157,7 @@ describe("F3.38 a recorded session is played again", () => {
     expect(result).toMatchObject({
       status: "error",
       attempts: 1,
-      error: { code: "not_found", details: ['$.city is "Bergen", and was "Oslo" when it was recorded'] },
+      error: { code: "not_found", details: ['$.city is "Bergen", but was "Oslo" when it was recorded'] },
     });
   });
 });

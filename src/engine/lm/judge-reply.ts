@@ -47,7 +47,7 @@ function judgeText(text: string, rules: ReplyRules): Verdict {
     verdicts.push(verdict);
   }
   const found = verdicts.find((verdict) => "error" in verdict) ?? verdicts[0];
-  return found ?? { problems: [faultOf(text) ?? "the reply holds no JSON object that says anything"] };
+  return found ?? { problems: [faultOf(text) ?? "the reply contains no JSON object that is not empty"] };
 }
 
 function judgeObject(object: JsonObject, { contract, facts }: ReplyRules): Verdict {

@@ -55,7 +55,7 @@ export async function answerRequest(
   if (method !== "elicitation/create") throw new RpcFailure(METHOD_NOT_FOUND, `${method} was not offered to this server.`);
   if (caller === "several") {
     answering.log.warn(
-      `MCP server "${answering.server}" asks while calls of several sessions are under way, or were just now; the question is cancelled, because it might reach the wrong person.`,
+      `MCP server "${answering.server}" asked a question while calls of several sessions were in progress, or had just ended; the question was cancelled, because it might reach the wrong person.`,
     );
     return NOBODY;
   }
@@ -68,18 +68,18 @@ async function sample(
   caller: Caller | "nobody" | "several",
   { sampling, server, signal, log }: Answering & { readonly signal: AbortSignal },
 ): Promise<JsonObject> {
-  if (typeof caller === "string") throw new RpcFailure(INVALID_PARAMS, "No call is under way that a model could be asked for.");
+  if (typeof caller === "string") throw new RpcFailure(INVALID_PARAMS, "No call is in progress for which a model could be asked.");
   if (caller.simulated === true) throw new RpcFailure(INVALID_PARAMS, "No model is asked in a simulation.");
   const count = (samples.get(caller) ?? 0) + 1;
   samples.set(caller, count);
-  if (count > MAX_SAMPLES) throw new RpcFailure(INVALID_PARAMS, `One call may ask for a model at most ${MAX_SAMPLES} times.`);
+  if (count > MAX_SAMPLES) throw new RpcFailure(INVALID_PARAMS, `One call may ask a model at most ${MAX_SAMPLES} times.`);
   try {
     const result = copyJson(await sampling?.(params, { asker: server, signal: AbortSignal.any([signal, caller.signal]) })).value;
     if (isJsonObject(result)) return result;
     throw new TypeError("its answer is not an object");
   } catch (error: unknown) {
-    log.warn(`A model was not asked for MCP server "${server}": ${describeThrown(error)}`);
-    throw new RpcFailure(-1, "The request for a model was refused.");
+    log.warn(`The request of MCP server "${server}" to a model failed: ${describeThrown(error)}`);
+    throw new RpcFailure(-1, "The request to a model was refused.");
   }
 }
 
@@ -89,7 +89,7 @@ async function askForForm(params: JsonObject, caller: Caller, { server, log }: A
   if (typeof form === "string") throw new RpcFailure(INVALID_PARAMS, `This question cannot be asked: ${form}.`);
   if (form.secret !== undefined) {
     log.warn(
-      `MCP server "${server}" asks for ${JSON.stringify(printable(form.secret))}: secrets are not given in forms, and the question was declined.`,
+      `MCP server "${server}" asks for ${JSON.stringify(printable(form.secret))}: secrets are not asked for in forms, so the question was declined.`,
     );
     return REFUSED;
   }
@@ -115,7 +115,7 @@ function answered(
 async function askForVisit(params: JsonObject, caller: Caller, { server, log }: Answering): Promise<JsonObject> {
   const { url } = params;
   if (typeof url !== "string" || !isWebAddress(url)) {
-    log.warn(`MCP server "${server}" wants a page opened that has no http or https address; the question was declined.`);
+    log.warn(`MCP server "${server}" asked to open a page that has no http or https address; the question was declined.`);
     return REFUSED;
   }
   const answer = await caller.ask?.({ message: messageOf(params), url }, server);

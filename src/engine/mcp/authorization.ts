@@ -45,10 +45,7 @@ export function guardedProvider<T extends OAuthClientProvider | AuthProvider>(pr
       if (typeof value !== "function") return value;
       return (...values: readonly unknown[]): unknown => {
         if (name === "redirectToAuthorization" && !isWebAddress(String(values[0]))) {
-          throw new ToolError(
-            "permission_denied",
-            "The authorization server named an address to log in at that is not an http or https page.",
-          );
+          throw new ToolError("permission_denied", "The login address of the authorization server is not an http or https address.");
         }
         return Reflect.apply(value, target, values);
       };

@@ -112,7 +112,9 @@ function rpcError(failure: RpcFailure, name: string): PeerError {
     case HEADER_MISMATCH:
       return said("unavailable", { retryable: true, hint: "The tool's definition has changed; the server's tools are listed again." });
     case MISSING_CAPABILITY:
-      return said("unavailable", { operatorHint: "The server wants something that was not offered to it, such as sampling or roots." });
+      return said("unavailable", {
+        operatorHint: "The server requires a capability that was not offered to it, such as sampling or roots.",
+      });
     default:
       return saysNotStarted(failure.data) ? said("unavailable", { retryable: true, outcome: "not_started" }) : said("execution_failed");
   }
@@ -134,8 +136,8 @@ export function credentialProblem(
   const scope = lackingScope(error);
   if (scope !== undefined)
     return {
-      reason: `it wants the scope ${scope} (HTTP 403)`,
-      operatorHint: "Use credentials that have the scope, and name it in `scope` of `auth` where that is set.",
+      reason: `it requires the scope ${scope} (HTTP 403)`,
+      operatorHint: "Use credentials that have the scope, and name it in `scope` of `auth` if that is set.",
     };
   const status = statusOf(error) ?? (isNamed(error, "UnauthorizedError") ? 401 : undefined);
   if (status !== 401 && status !== 403) return undefined;
@@ -149,13 +151,13 @@ export function credentialProblem(
   }
   if (!given)
     return {
-      reason: "it wants credentials (HTTP 401)",
+      reason: "it requires credentials (HTTP 401)",
       operatorHint: 'Give this server `auth`, such as { type: "bearer", token } or { type: "user-login" }, or `headers`.',
     };
   if (auth?.type === "oauth") {
     return {
       reason: "there is no login (HTTP 401)",
-      operatorHint: "Log in at the address that `redirectToAuthorization` was given, and let `callback` return the answer.",
+      operatorHint: "Log in at the address that `redirectToAuthorization` was called with, and let `callback` return the answer.",
     };
   }
   return {

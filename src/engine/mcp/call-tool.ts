@@ -67,7 +67,7 @@ export async function attachToTask(connection: McpConnection, taskId: string, op
     const isGone = error instanceof RpcFailure && (error.code === INVALID_PARAMS || error.code === METHOD_NOT_FOUND);
     throw isGone ? noTask(answering.server, taskId, error.message) : new WorkBegun("the task had begun", { cause: error });
   }
-  if (!isJsonObject(task)) throw noTask(answering.server, taskId, "it answered something that is not an object");
+  if (!isJsonObject(task)) throw noTask(answering.server, taskId, "it answered with something that is not an object");
   return followTask({ ...task, taskId }, connection, caller, options);
 }
 

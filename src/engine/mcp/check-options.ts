@@ -46,7 +46,7 @@ function checkCommand(options: McpCommandOptions): void {
   const { command, args = [], env = {} } = options;
   if (Array.isArray(command)) {
     throw wrong(
-      `The command of an MCP server is one string, the program that runs it; pass its arguments as a separate array: ${inParts(command)}.`,
+      `The command of an MCP server must be one string, the program that runs it, with its arguments in a separate array: ${inParts(command)}.`,
     );
   }
   if (typeof command !== "string" || command === "") {
@@ -93,10 +93,12 @@ function checkUrl(options: McpUrlOptions): void {
     if (!/^[\w!#$%&'*+.^`|~-]+$/u.test(name)) throw wrong(`${JSON.stringify(name)} is not a name for a header.`);
     if (typeof value !== "string" || /[^\t\u0020-\u007e\u0080-\u00ff]/u.test(value))
       throw wrong(`The header ${name} must be printable text.`);
-    if (lower === "authorization" && auth !== undefined) throw wrong("The header authorization and auth are given; one of them is enough.");
+    if (lower === "authorization" && auth !== undefined)
+      throw wrong("The header authorization and auth are both given; use only one of them.");
   }
   if (auth !== undefined) checkAuth(auth);
-  if (auth !== undefined && url.username !== "") throw wrong("The url has a name and password and auth is given; one of them is enough.");
+  if (auth !== undefined && url.username !== "")
+    throw wrong("The url has a name and password, and auth is also given; use only one of them.");
 }
 
 const AUTH_FIELDS: { readonly [Type in McpAuth["type"]]: OptionNames<Extract<McpAuth, { readonly type: Type }>> } = {
@@ -143,13 +145,13 @@ function checkAuth(auth: McpAuth): void {
 }
 
 function checkUserLogin({ logins, clientId, clientMetadataUrl, clientSecret, issuer, listWith }: McpUserLoginAuth): void {
-  if (typeof logins?.tokenSource !== "function") throw wrong("auth.logins must be what new UserLogins() gives.");
+  if (typeof logins?.tokenSource !== "function") throw wrong("auth.logins must be a UserLogins, as created by new UserLogins().");
   if (clientSecret !== undefined && (clientId === undefined || issuer === undefined))
     throw wrong("auth.clientSecret needs auth.clientId and auth.issuer, the only authorization server that it is sent to.");
   const problem = clientMetadataUrl === undefined ? undefined : documentProblem(clientMetadataUrl);
   if (problem !== undefined) throw wrong(`auth.clientMetadataUrl ${problem}.`);
   if (clientId !== undefined && clientMetadataUrl !== undefined)
-    throw wrong("auth.clientId and auth.clientMetadataUrl are given; one of them is enough.");
+    throw wrong("auth.clientId and auth.clientMetadataUrl are both given; use only one of them.");
   if (listWith !== undefined) checkListWith(listWith);
 }
 

@@ -31,7 +31,7 @@ export function readForm(requested: unknown, message = ""): Form | string {
   if (JSON.stringify(schema).length > MAX_FORM_LENGTH) return `its form has more than ${MAX_FORM_LENGTH} characters`;
   const fields = Object.entries(schema["properties"]);
   if (fields.length > MAX_FIELDS) return `its form has more than ${MAX_FIELDS} fields`;
-  for (const [name, field] of fields) if (!isFlat(field)) return `its field ${JSON.stringify(name)} is not a simple one`;
+  for (const [name, field] of fields) if (!isFlat(field)) return `its field ${JSON.stringify(name)} is not of a simple type`;
   try {
     const validator = compileSchema(schema);
     return { schema, ...judged(schema, fields, message), complete: (content) => complete(fields, validator, content) };

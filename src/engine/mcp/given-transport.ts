@@ -25,7 +25,7 @@ export async function givenTransport({ transport: make }: McpTransportOptions, c
   try {
     const made: unknown = await untilAborted(making, signal);
     if (!isTransport(made))
-      throw wrongKind("The function transport of an MCP server returns a transport: an object with start, send and close", made);
+      throw wrongKind("The function transport of an MCP server must return a transport: an object with start, send and close", made);
     if (IN_USE.has(made)) throw new ToolError("invalid_argument", SHARED);
     return new GivenTransport(made, clock);
   } catch (error: unknown) {
@@ -36,7 +36,7 @@ export async function givenTransport({ transport: make }: McpTransportOptions, c
 }
 
 const SHARED =
-  "The function transport of an MCP server returned the transport of another connection; it makes a new one each time it is called";
+  "The function transport of an MCP server returned the transport of another connection; it must make a new one each time it is called";
 
 function isTransport(made: unknown): made is Transport {
   return hasMethods(made, "start", "send", "close");
@@ -59,7 +59,7 @@ export class GivenTransport implements Transport, Wire {
     isOpen: () => this.ended === undefined,
     message: (message) => this.onmessage?.(message),
     problem: (error) => this.onerror?.(error),
-    stray: (line) => this.onerror?.(new Error(`dropped what is no message: ${line.slice(0, 200)}`)),
+    stray: (line) => this.onerror?.(new Error(`dropped something that is not a message: ${line.slice(0, 200)}`)),
     send: (refusal) => this.send(refusal),
     giveUp: (reason) => this.lose(reason),
   });

@@ -38,7 +38,7 @@ export async function requestWithInput(
     const answer = await sent(connection, method, current, { options, round });
     const wanted = connection.era === "modern" ? wantedInput(answer) : visits(answer);
     if (wanted === undefined) return answer;
-    if (round === MAX_ROUNDS) throw new ServerFault("execution_failed", `it asked ${MAX_ROUNDS} times and still wants to know more`);
+    if (round === MAX_ROUNDS) throw new ServerFault("execution_failed", `it asked ${MAX_ROUNDS} times and still requires more input`);
     const responses = await inputResponses(wanted.requests, options);
     if (answer instanceof RpcFailure && !allAccepted(responses)) throw answer;
     if (Object.keys(responses).length === 0) await pause(options.clock, AGAIN_MS, options.signal);
@@ -82,7 +82,7 @@ function wantedInput(answer: unknown): WantedInput | undefined {
   const requests = answer["inputRequests"] ?? {};
   const state = answer["requestState"];
   if (!isJsonObject(requests) || (Object.keys(requests).length === 0 && typeof state !== "string")) {
-    throw new ServerFault("invalid_output", "it wants input and does not say which");
+    throw new ServerFault("invalid_output", "it requires input but does not say which");
   }
   return { requests, state };
 }
@@ -109,12 +109,12 @@ export async function inputResponses(
   for (const [key, request] of entries) {
     const { method, params } = isJsonObject(request) ? request : {};
     if (typeof method !== "string" || !isAnswerable(method))
-      throw new ServerFault("invalid_output", "it wants input of a kind that is not known");
+      throw new ServerFault("invalid_output", "it requires input of an unknown kind");
     const { signal, caller, answering } = options;
     const asked = { method, params: isJsonObject(params) ? params : {}, signal };
     const response = await answerRequest(asked, caller, answering).catch((error: unknown) => {
       if (!(error instanceof RpcFailure)) throw error;
-      throw new ServerFault("execution_failed", `it asked for what it was not given: ${error.message}`, { cause: error });
+      throw new ServerFault("execution_failed", `it asked for something that was not offered to it: ${error.message}`, { cause: error });
     });
     responses.push([key, response]);
   }

@@ -115,7 +115,7 @@ export class ServerLink {
     const context = this.#context;
     if (context === undefined || this.#connection?.ended === undefined || (this.#isProcess && !this.#events.hasListeners())) return;
     if (this.#connecting !== undefined) return;
-    if (this.#isProcess) context.log.warn(`MCP server "${this.#name}" is ${this.#verb} again: ${this.#lossReason}.`);
+    if (this.#isProcess) context.log.warn(`MCP server "${this.#name}" is ${this.#again}: ${this.#lossReason}.`);
     this.#connecting = this.#sharedStart(context, this.#startAgain(context), failures);
   }
 
@@ -124,8 +124,8 @@ export class ServerLink {
     return this.#options.url === undefined;
   }
 
-  get #verb(): "connected to" | "started" {
-    return this.#options.command === undefined ? "connected to" : "started";
+  get #again(): "reconnected" | "started again" {
+    return this.#options.command === undefined ? "reconnected" : "started again";
   }
 
   async close(): Promise<void> {
@@ -171,7 +171,7 @@ export class ServerLink {
     this.#stopRecovery?.();
     if (this.#isProcess && !this.#events.hasListeners()) return;
     if (this.#isProcess && failures >= MAX_RECOVERIES)
-      return log.warn(`${reason} After ${MAX_RECOVERIES} restarts in a row, it is ${this.#verb} again with the next call.`);
+      return log.warn(`${reason} After ${MAX_RECOVERIES} restarts in a row, it is ${this.#again} with the next call.`);
     this.#stopRecovery = clock.timer(() => this.recover(failures + 1), reopenDelayMs(failures), { background: true });
   }
 
@@ -186,7 +186,7 @@ export class ServerLink {
     });
     shared.catch((error: unknown) => {
       if (this.#context !== context || this.#wantsLogin) return;
-      context.log.debug(`MCP server "${this.#name}" is not connected to again: ${describeThrown(error)}`);
+      context.log.debug(`MCP server "${this.#name}" could not be reconnected: ${describeThrown(error)}`);
       this.#recoverLater(context, failures, describeThrown(error));
     });
     return shared;
@@ -229,15 +229,15 @@ export class ServerLink {
   async #restart(context: OpenContext, delayMs: number): Promise<McpConnection> {
     const { clock, log } = context;
     this.#restarts++;
-    log.warn(`MCP server "${this.#name}" is ${this.#verb} again (${this.#restarts} of ${RESTART_DELAYS_MS.length}): ${this.#lossReason}.`);
+    log.warn(`MCP server "${this.#name}" is ${this.#again} (${this.#restarts} of ${RESTART_DELAYS_MS.length}): ${this.#lossReason}.`);
     await pause(clock, delayMs, this.#closing.signal);
     this.#startedAt = clock.now();
     return await this.#startAgain(context);
   }
 
   get #nextStart(): string {
-    if (!this.#isProcess) return "It is connected to again without a call, after pauses of at most a minute.";
-    if (this.#events.hasListeners()) return `It is ${this.#verb} again without a call, after pauses of at most a minute.`;
+    if (!this.#isProcess) return "It is reconnected without a call, after pauses of at most a minute.";
+    if (this.#events.hasListeners()) return `It is ${this.#again} without a call, after pauses of at most a minute.`;
     const restarts = this.#options.command === undefined ? "connects to" : "starts";
     return `It is left alone for a minute; a call after that ${restarts} it once more.`;
   }

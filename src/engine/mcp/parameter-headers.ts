@@ -64,7 +64,7 @@ function walk(schema: unknown, path: readonly string[], state: Walk): void {
 function declare(schema: JsonObject, path: readonly string[], { found, reachable }: Walk): void {
   const name = schema[KEYWORD];
   if (typeof name !== "string" || !TOKEN.test(name)) throw illegal(path, `${KEYWORD} ${JSON.stringify(name)} is not a name for a header`);
-  if (!reachable || path.length === 0) throw illegal(path, `${KEYWORD} is allowed only where properties alone lead to`);
+  if (!reachable || path.length === 0) throw illegal(path, `${KEYWORD} is allowed only on a value that properties alone lead to`);
   if (!PRIMITIVE.has(schema["type"])) throw illegal(path, `${KEYWORD} is allowed only on a string, an integer or a boolean`);
   if (found.has(name.toLowerCase())) throw illegal(path, `${KEYWORD} ${JSON.stringify(name)} is declared twice`);
   found.set(name.toLowerCase(), { name, path });

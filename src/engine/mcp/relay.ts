@@ -91,7 +91,7 @@ export class Relay implements Transport {
   /** Sends a message of the client. Also resolves for an answer that is dropped because too many are pending. */
   async send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
     if ("method" in message) return await this.#inner.send(message, options);
-    if (this.#untaken >= MAX_UNTAKEN) return this.#events.onDropped("an answer to a request of the server, which takes no answers");
+    if (this.#untaken >= MAX_UNTAKEN) return this.#events.onDropped("an answer to a request of the server, which does not read answers");
     this.#untaken++;
     try {
       await this.#inner.send(message, options);
@@ -184,7 +184,7 @@ export class Relay implements Transport {
     const isResult = Object.hasOwn(message, "result");
     const error: unknown = ("error" in message ? message.error : undefined) ?? undefined; // some servers send null with a result
     const waiting = this.#take(id);
-    if (waiting === undefined) return this.#events.onDropped(`an answer to request ${id}, which waits for none`);
+    if (waiting === undefined) return this.#events.onDropped(`an answer to request ${id}, which is not waiting for one`);
     if (waiting.stream !== undefined) this.#leaveOpen(waiting.stream);
     if (isResult === (error !== undefined)) {
       const what = isResult ? "both a result and an error" : "neither a result nor an error";
@@ -249,7 +249,7 @@ export class Relay implements Transport {
   #refusalOf(id: string | number): JSONRPCMessage | undefined {
     // the answer to a second request of this id would be taken for that to the first
     if (this.#answering.has(id))
-      return refuse(null, INVALID_REQUEST, `The id ${JSON.stringify(id)} is that of a request that is being answered.`);
+      return refuse(null, INVALID_REQUEST, `The id ${JSON.stringify(id)} is in use by a request that is being answered.`);
     if (this.#answering.size < MAX_ASKED) return undefined;
     return refuse(id, TOO_MANY, `${MAX_ASKED} requests of this server are being answered already; send the next after an answer.`);
   }

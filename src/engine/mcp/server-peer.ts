@@ -267,7 +267,7 @@ export class ServerPeer implements McpPeer {
       try {
         await within({ clock, limitMs: AGREE_MS }, (signal) => connection.request(method, params, { signal }));
       } catch (error: unknown) {
-        log.warn(`MCP server "${this.name}" did not take up ${method} again: ${describeThrown(error)}`);
+        log.warn(`MCP server "${this.name}" could not resume ${method}: ${describeThrown(error)}`);
       }
     };
     if (connection.has("resources"))

@@ -128,7 +128,7 @@ class FollowedTask {
       const { status, result, error, inputRequests } = this.#task;
       if (status === "cancelled") throw this.#cancelled();
       if (status === "completed" && result !== undefined) return result;
-      if (status === "completed" && this.#isRead) throw begun("it says that its task is completed, and gives no result");
+      if (status === "completed" && this.#isRead) throw begun("it says that its task is completed, but gives no result");
       if (status === "failed") throw failureOf(error, this.#task["statusMessage"]);
       if (status === "input_required" && isJsonObject(inputRequests)) await this.#update(inputRequests, answers);
       await this.#next();
@@ -191,7 +191,7 @@ class FollowedTask {
     } catch (error: unknown) {
       // in the legacy era, an error of `tasks/result` is the error of the call itself
       const isAboutTask = error instanceof RpcFailure && method !== "tasks/result";
-      const again = this.#connection === this.#options.connection ? "it" : "it was connected to again and";
+      const again = this.#connection === this.#options.connection ? "it" : "it was reconnected and";
       const cause = isAboutTask
         ? new ServerFault("execution_failed", `${again} does not report its task: ${error.message}`, { cause: error })
         : error;
@@ -211,7 +211,7 @@ class FollowedTask {
     if (connection.era === first.era) return connection;
     throw new ServerFault(
       "execution_failed",
-      "it was connected to again and speaks another revision of the protocol, which has other tasks",
+      "it was reconnected and now speaks another revision of the protocol, whose tasks are incompatible",
     );
   }
 

@@ -174,6 +174,6 @@ class Patterns {
 
   warnings(): readonly string[] {
     const unused = this.#patterns.filter(({ text }) => !this.#used.has(text));
-    return unused.map(({ text }) => `${this.#key} has ${JSON.stringify(text)}, which fits no tool.`);
+    return unused.map(({ text }) => `${this.#key} has ${JSON.stringify(text)}, which matches no tool.`);
   }
 }

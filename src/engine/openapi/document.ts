@@ -67,7 +67,7 @@ export class OpenApiDocument {
 
   /** Warns that a reference has no target. Nothing is ever fetched. */
   warnOfTarget(reference: string, from: Place): void {
-    const problem = reference.startsWith("#") ? "leads to nothing" : "lies outside of the document and is not fetched";
+    const problem = reference.startsWith("#") ? "refers to nothing" : "lies outside of the document and is not fetched";
     this.warnings.add(from, `${quote(reference)} ${problem}; this part is left open.`);
   }
 
@@ -168,5 +168,5 @@ const WANTED = 'Give a document with "openapi": "3.0.x" or "3.1.x", or "swagger"
 
 /** @param instead what would work */
 export function notOpenApi(origin: string, problem: string, instead: string = WANTED): ToolError {
-  return new ToolError("invalid_config", `${quote(origin)} is no OpenAPI document: ${problem}.`, { operatorHint: instead });
+  return new ToolError("invalid_config", `${quote(origin)} is not an OpenAPI document: ${problem}.`, { operatorHint: instead });
 }

@@ -95,7 +95,7 @@ function* importSteps(document: JsonObject, options: ImportOptions): Generator<u
   const { warnings } = opened;
   const paths = own(opened.root, "paths");
   if (paths !== undefined && !isJsonObject(paths)) throw notOpenApi(options.origin, `its "paths" is ${quote(paths)}`);
-  if (paths === undefined) warnings.add(ROOT, "there are no paths, and so no operations.");
+  if (paths === undefined) warnings.add(ROOT, "there are no paths, so there are no operations.");
   const servers = new Servers(opened, options.origin);
   const whole: Import = {
     document: opened,

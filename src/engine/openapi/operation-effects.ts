@@ -58,7 +58,7 @@ function cautious(byMethod: Effects, claims: Claims, { key, warn }: EffectRules)
   for (const flag of ["external", "destructive"] as const) if (claims[flag] === false && byMethod[flag] === true) refused.push(flag);
   if (refused.length > 0) {
     warn(
-      `effects.${refused.join(" and effects.")} would take caution away and ${refused.length === 1 ? "is" : "are"} not believed. Trust the extensions of this document to use it.`,
+      `effects.${refused.join(" and effects.")} would weaken safeguards and ${refused.length === 1 ? "is" : "are"} ignored. Trust the extensions of this document to use it.`,
     );
   }
   const becomesWrite = !isWrite && writes.length > 0;
@@ -91,7 +91,7 @@ function readClaims({ warn }: EffectRules, declared: JsonValue): Claims {
     const keys = isJsonArray(value) ? value.filter((each) => typeof each === "string") : undefined;
     if (keys === undefined || !isJsonArray(value) || keys.length !== value.length || keys.length > MAX_KEYS || !keys.every(isUsableKey)) {
       warn(
-        `effects.${list} must be an array of at most ${MAX_KEYS} keys such as "orders:"; it is left out. A key that begins with "session:" is none of a service.`,
+        `effects.${list} must be an array of at most ${MAX_KEYS} keys such as "orders:"; it is left out. A key of a service cannot begin with "session:".`,
       );
     } else claims[list] = keys;
   }

@@ -70,7 +70,7 @@ export class OperationChoice {
             text,
             all.flatMap((operation) => textsOf(operation, aspect)),
           );
-          return `${which}.${aspect}: ${quote(text)} fits no operation of this document.${near.length === 0 ? "" : ` Did you mean ${near.map(quote).join(" or ")}?`}`;
+          return `${which}.${aspect}: ${quote(text)} matches no operation of this document.${near.length === 0 ? "" : ` Did you mean ${near.map(quote).join(" or ")}?`}`;
         }),
     );
   }

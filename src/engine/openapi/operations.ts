@@ -44,8 +44,7 @@ function operationsOf(document: OpenApiDocument, path: string, item: Found, isTr
     if (!METHODS.has(key)) return [];
     const operation = document.object(declared, below(item.place, key), "an operation");
     if (operation === undefined) return [];
-    if (!path.startsWith("/"))
-      document.warnings.add(item.place, `a path begins with a slash, which ${quote(path)} lacks; one is put before it.`);
+    if (!path.startsWith("/")) document.warnings.add(item.place, `the path ${quote(path)} does not begin with a slash; one is added.`);
     const operationId = ownText(operation.value, "operationId");
     const extension = readExtension(document, [{ value: document.root, place: ROOT }, item, operation], isTrusted);
     const named = { method: key.toUpperCase(), path: path.startsWith("/") ? path : `/${path}`, operationId };
@@ -63,7 +62,7 @@ function withDistinctNames(document: OpenApiDocument, operations: readonly Liste
     if (kept.get(operation.name) === operation) return [operation];
     const name = marked(operation.name, `${operation.method} ${operation.path}`);
     if (names.has(name)) {
-      document.warnings.add(operation.operation.place, `the name ${name} is taken as well; the operation is left out.`);
+      document.warnings.add(operation.operation.place, `the name ${name} is also taken; the operation is left out.`);
       return [];
     }
     names.add(name);

@@ -41,7 +41,7 @@ export function readParameters(document: OpenApiDocument, item: Found, operation
       if (parameter === undefined) continue;
       const identity = `${parameter.in} ${parameter.in === "header" ? parameter.name.toLowerCase() : parameter.name}`;
       if (here.has(identity))
-        document.warnings.add(place, `the parameter ${quote(parameter.name)} is declared twice; the first one holds.`);
+        document.warnings.add(place, `the parameter ${quote(parameter.name)} is declared twice; the first one is used.`);
       here.add(identity);
       if (!found.has(identity)) found.set(identity, parameter);
     }
@@ -54,7 +54,7 @@ export function readParameters(document: OpenApiDocument, item: Found, operation
     if (parameter.in !== "path" || names.has(parameter.name)) return [read];
     document.warnings.add(
       parameter.place,
-      `the path ${quote(path)} has no place for the parameter ${quote(parameter.name)}; it is not asked for.`,
+      `the path ${quote(path)} has no placeholder for the parameter ${quote(parameter.name)}; it is left out of the input.`,
     );
     return [{ ...read, http: { ...read.http, supplied: true } }];
   });
@@ -88,7 +88,7 @@ function identify(
 }
 
 function named(key: string, text: string | undefined): string {
-  return text === undefined ? `no text as ${key}` : `the ${key} ${quote(text)}`;
+  return text === undefined ? `no string as ${key}` : `the ${key} ${quote(text)}`;
 }
 
 function isPlace(where: string): where is Place {
@@ -142,7 +142,7 @@ function styleOf(document: OpenApiDocument, { value, place }: Found, where: Plac
   const given = own(value, "style");
   const known = STYLES[where].find((style) => style === given);
   if (given !== undefined && known === undefined) {
-    document.warnings.add(place, `the style ${quote(given)} is none of ${STYLES[where].join(", ")}; ${defaultStyle(where)} is used.`);
+    document.warnings.add(place, `the style ${quote(given)} is not one of ${STYLES[where].join(", ")}; ${defaultStyle(where)} is used.`);
   }
   const style = known ?? defaultStyle(where);
   const explode = own(value, "explode");

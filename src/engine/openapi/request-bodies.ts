@@ -167,7 +167,10 @@ function encodingOf(document: OpenApiDocument, declared: JsonObject, content: Fo
   const given = own(declared, "style");
   const style = STYLES.find((known) => known === given);
   if (given !== undefined && style === undefined) {
-    document.warnings.add(below(content.place, "encoding"), `the style ${quote(given)} is none of ${STYLES.join(", ")}; it is left out.`);
+    document.warnings.add(
+      below(content.place, "encoding"),
+      `the style ${quote(given)} is not one of ${STYLES.join(", ")}; it is left out.`,
+    );
   }
   return {
     ...omitUndefined({ contentType, style }),

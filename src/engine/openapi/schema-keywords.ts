@@ -54,7 +54,7 @@ function writeType(raw: JsonObject, { members, warn }: Draft): void {
     return;
   }
   if (type !== "any" && type !== "")
-    warn(`the type ${isJsonArray(type) ? JSON.stringify(type).slice(0, 100) : quote(type)} is none; any type will do.`);
+    warn(`the type ${isJsonArray(type) ? JSON.stringify(type).slice(0, 100) : quote(type)} is not a JSON Schema type; any type will do.`);
 }
 
 function writeText(raw: JsonObject, direction: Direction, { members }: Draft): void {

@@ -62,7 +62,7 @@ export class Servers {
     const shown = url === null || url.username + url.password === "" ? quote(address) : "an address with a user name";
     this.#document.warnings.add(
       place,
-      `${shown} cannot be called: that takes a whole http(s) address without a user name. Give a base URL.`,
+      `${shown} cannot be called: it must be a whole http(s) address without a user name. Set a base URL.`,
     );
     return undefined;
   }

@@ -107,9 +107,7 @@ function isNumberFor(value: JsonValue, name: string, { rule, isTrusted, warn }: 
     return false;
   }
   if (isTrusted || (value > 0 && value <= rule.cautiousMax)) return true;
-  warn(
-    `${name} would take caution away with ${value} and is not believed; a document that is not trusted may say 1 to ${rule.cautiousMax}.`,
-  );
+  warn(`${name} would weaken safeguards with ${value} and is ignored; an untrusted document may set 1 to ${rule.cautiousMax}.`);
   return false;
 }
 

@@ -124,7 +124,7 @@ function checkedHeader(key: string, text: string): string {
   if (!HEADER_VALUE.test(text)) {
     throw new ToolError(
       "invalid_input",
-      `${JSON.stringify(key)} is sent in a header and holds a line break, a control character or a letter beyond ASCII; nothing was sent.`,
+      `${JSON.stringify(key)} is sent in a header and holds a line break, a control character or a non-ASCII character; nothing was sent.`,
     );
   }
   return text.trim();

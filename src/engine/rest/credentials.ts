@@ -109,7 +109,7 @@ class AdmissionParts {
   #addKey(value: string, place: KeyPlace | undefined): void {
     if (place === undefined)
       throw new ToolError("unavailable", "The document does not say where this operation takes its API key; nothing was sent.", {
-        operatorHint: "Give auth its name, and in: header, query or cookie.",
+        operatorHint: "Set name in auth, and in: header, query or cookie.",
       });
     if (place.in === "header") this.#headers.push([place.name.toLowerCase(), value]);
     else if (place.in === "query") this.#query.push([place.name, value]);

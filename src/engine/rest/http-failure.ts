@@ -49,7 +49,7 @@ const NOT_FOLLOWED: Meaning = { code: "execution_failed", retryable: false, outc
 export async function httpFailure(response: HttpResponse, sent: string, clock: Clock): Promise<ToolError> {
   const { status, headers } = response;
   const text = await readText(response);
-  const said = text === "" ? (http.STATUS_CODES[status] ?? "no more was said") : excerpt(text, MAX_MESSAGE);
+  const said = text === "" ? (http.STATUS_CODES[status] ?? "no reason given") : excerpt(text, MAX_MESSAGE);
   const auth = status === 401 || status === 403 ? ` (It was sent ${sent}.)` : "";
   const retryAfterMs = readRetryAfter((name) => headers.get(name)?.[0], clock.wallTime());
   const { code, retryable, outcome } = meaningOf(status);

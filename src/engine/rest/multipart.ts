@@ -91,7 +91,7 @@ function concreteType(contentType: string | undefined): string | undefined {
     .find((each) => each !== "" && !each.includes("*"));
   if (first === undefined) return undefined;
   if (parseMediaType(first).type === "" || !/^[\x20-\x7e]+$/u.test(first)) {
-    throw new ToolError("invalid_input", `${JSON.stringify(first.slice(0, 100))} is no media type; nothing was sent.`);
+    throw new ToolError("invalid_input", `${JSON.stringify(first.slice(0, 100))} is not a media type; nothing was sent.`);
   }
   return first;
 }

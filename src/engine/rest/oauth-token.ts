@@ -92,7 +92,7 @@ export class TokenKeeper {
     if (typeof token !== "string" || !/^[\x21-\x7e]{1,8192}$/u.test(token))
       throw this.#unusable("without an access_token that can be sent");
     if (typeof type === "string" && type.toLowerCase() !== "bearer")
-      throw this.#unusable(`with a token of type ${JSON.stringify(type.slice(0, 40))}, and only Bearer is known`);
+      throw this.#unusable(`with a token of type ${JSON.stringify(type.slice(0, 40))}, but only Bearer is supported`);
     const seconds = typeof life === "string" && /^\d{1,12}$/u.test(life) ? Number(life) : life;
     const known = typeof seconds === "number" && seconds >= 0 ? seconds : DEFAULT_LIFE_S;
     return { token, lifeMs: Math.min(known, MAX_LIFE_S) * 1_000 };

@@ -104,7 +104,7 @@ export function checkOrigin(before: string | undefined, now: string, { document,
   if (before === undefined || before === "" || now === "" || now === before || baseUrl !== undefined || !isFetched || !hasSecrets) return;
   throw new ToolError(
     "invalid_config",
-    `The OpenAPI document now sends calls to ${now}, and before to ${before}. Credentials are not sent to the new address.`,
+    `The OpenAPI document now sends calls to ${now}, no longer to ${before}. Credentials are not sent to the new address.`,
     {
       hint: `If ${now} is right, set baseUrl to it.`,
     },
@@ -136,7 +136,7 @@ function originOf(bases: readonly (string | undefined)[]): string | undefined {
 function openWarning(origin: string | undefined, { auth, headers }: RestOptions): readonly string[] {
   const url = origin === undefined ? undefined : new URL(origin);
   if (url?.protocol !== "http:" || isLiteral(url.hostname) || (authEntries(auth).length === 0 && headers === undefined)) return [];
-  return [`Calls go to ${url.origin} unencrypted, and with them what lets them in. Use https.`];
+  return [`Calls go to ${url.origin} unencrypted, and their credentials with them. Use https.`];
 }
 
 /** Warns of credentials for a scheme that the document does not have: they are never sent, so every call that needs them would be refused. */
@@ -147,7 +147,7 @@ function unusedAuthWarning(imported: readonly ImportedOperation[], { auth }: Res
     if (scheme === undefined || known.has(scheme) || imported.length === 0) return [];
     const names = [...known].slice(0, 5).map((name) => JSON.stringify(name));
     return [
-      `auth has ${JSON.stringify(scheme)}, which is no security scheme of an operation${names.length === 0 ? "" : `; there are ${names.join(", ")}`}.`,
+      `auth has ${JSON.stringify(scheme)}, which is not a security scheme of any operation${names.length === 0 ? "" : `; there are ${names.join(", ")}`}.`,
     ];
   });
 }

@@ -46,7 +46,7 @@ export async function readDocument(source: string | JsonObject, options: ReadOpt
   if (typeof source !== "string") return { document: source, origin: options.name };
   const { text, origin } = isAddress(source) ? await fetchText(source, options) : await fileText(source);
   const document = await parseDocument(text, origin);
-  if (!isJsonObject(document)) throw new ToolError("invalid_config", `${origin} is no OpenAPI document: it holds no object.`);
+  if (!isJsonObject(document)) throw new ToolError("invalid_config", `${origin} is not an OpenAPI document: it contains no object.`);
   return { document, origin };
 }
 
@@ -84,7 +84,7 @@ async function fetchText(address: string, { client, headers, signal }: ReadOptio
       throw new ToolError("unavailable", `HTTP ${response.status}.`);
     }
     const text = decodeText(await response.bytes(), parseMediaType(response.headers.get("content-type")?.[0]));
-    if (text === undefined) throw new ToolError("unavailable", "it is in an encoding that is not known.");
+    if (text === undefined) throw new ToolError("unavailable", "it is in an unknown encoding.");
     return { text, origin: withoutQuery(response.url) };
   } catch (error: unknown) {
     const failure = ToolError.fromUnknown(error);
@@ -106,7 +106,7 @@ function withoutQuery(url: URL): string {
 /** Parses JSON or YAML, depending on the first character: a JSON object begins with a brace, and YAML hardly ever does. */
 async function parseDocument(text: string, origin: string): Promise<unknown> {
   if (/^\s*[{[]/u.test(text) && !/\.ya?ml$/iu.test(origin)) return parseJsonText(text, origin, JSON_LIMITS);
-  if (/^\s*</u.test(text)) throw new ToolError("invalid_config", `${origin} is no OpenAPI document but a page: ${excerpt(text, 80)}`);
+  if (/^\s*</u.test(text)) throw new ToolError("invalid_config", `${origin} is a web page, not an OpenAPI document: ${excerpt(text, 80)}`);
   const { parseYaml } = await import("../../documents/parse-yaml.ts");
   try {
     return parseYaml(text, origin, YAML_LIMITS).value;
@@ -114,7 +114,7 @@ async function parseDocument(text: string, origin: string): Promise<unknown> {
     const error = ToolError.fromUnknown(thrown);
     if (!error.message.includes("YAML tokens are too many")) throw error;
     throw new ToolError(error.code, error.message, {
-      hint: "Give the document as JSON, which takes far less to read: npx yaml --single --json < api.yaml > api.json",
+      hint: "Give the document as JSON, which needs far less work to read: npx yaml --single --json < api.yaml > api.json",
       cause: error,
     });
   }

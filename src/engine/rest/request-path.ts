@@ -68,7 +68,7 @@ function parameterText(parameter: HttpParameter, input: JsonObject, hasSlashes: 
   if (value === undefined || value === null) throw refused(parameter, "is missing", "Give it: it is part of the address.");
   const text = parameter.mediaType === undefined ? styled(parameter, value, hasSlashes) : percentEncode(JSON.stringify(value));
   if (text === undefined || text === "" || value === "")
-    throw refused(parameter, "is empty", "It is part of the address and must say something.");
+    throw refused(parameter, "is empty", "It is part of the address and must not be empty.");
   const parts = hasSlashes ? valueText(value).split("/") : [valueText(value)];
   if (parts.some((part) => part === "." || part === ".." || part === "")) {
     throw refused(

@@ -116,7 +116,7 @@ export function checkRestOptions(options: RestOptions): void {
   checkHeaders(options.headers, "headers");
   checkHeaders(options.documentHeaders, "documentHeaders");
   if (typeof idempotencyHeader === "string" && !HEADER_NAME.test(idempotencyHeader))
-    throw wrong("idempotencyHeader is not a name of a header.");
+    throw wrong("idempotencyHeader is not a valid header name.");
   checkShapes(options);
   for (const [name, auth] of authEntries(options.auth)) checkAuth(auth, name);
   for (const name of ["maxBytes", "maxRedirects"] as const) checkMs(options[name], name, "a REST engine");
@@ -150,7 +150,7 @@ function isOneAuth(auth: Exclude<NonNullable<RestOptions["auth"]>, readonly Rest
 function checkBase(baseUrl: string): void {
   const url = checkAddress(baseUrl, "baseUrl");
   if (url.search !== "" || url.hash !== "") {
-    throw wrong("baseUrl has a query or a fragment; paths are put behind it.", "A key in the query is auth of type apiKey.");
+    throw wrong("baseUrl has a query or a fragment; paths are appended to it.", "For a key in the query, use auth of type apiKey.");
   }
 }
 
@@ -159,10 +159,10 @@ function checkAddress(address: string, what: string): URL {
   try {
     url = new URL(address);
   } catch {
-    throw wrong(`${what} is not an address.`, "Give the whole of it: https://api.example.com/v1");
+    throw wrong(`${what} is not an address.`, "Give the whole address, such as https://api.example.com/v1");
   }
   if (url.protocol !== "http:" && url.protocol !== "https:") {
-    throw wrong(`${what} begins with ${url.protocol}//, and only http and https are called.`);
+    throw wrong(`${what} begins with ${url.protocol}//, but only http and https are supported.`);
   }
   if (url.username !== "" || url.password !== "")
     throw wrong(`${what} holds a user name or password.`, "Give them as auth, so that they stay secret.");
@@ -171,7 +171,7 @@ function checkAddress(address: string, what: string): URL {
 
 function checkHeaders(headers: Readonly<Record<string, string>> | undefined, what: string): void {
   for (const [name, value] of Object.entries(headers ?? {})) {
-    if (!HEADER_NAME.test(name)) throw wrong(`${what} has a name that no header can have: ${JSON.stringify(name.slice(0, 100))}.`);
+    if (!HEADER_NAME.test(name)) throw wrong(`${what} has an invalid header name: ${JSON.stringify(name.slice(0, 100))}.`);
     if (CONNECTION_HEADERS.has(name.toLowerCase())) throw wrong(`${what} has ${name}, which the connection itself sets.`);
     if (typeof value !== "string" || !HEADER_VALUE.test(value))
       throw wrong(`The value of ${what}.${name} cannot be sent: it must be plain ASCII on one line.`);
@@ -223,7 +223,7 @@ function textsOf(auth: RestAuth): Readonly<Record<string, unknown>> {
     case "oauth2":
       return { tokenUrl: auth.tokenUrl, clientId: auth.clientId, clientSecret: auth.clientSecret };
     default:
-      throw wrong(`auth of type ${JSON.stringify(Reflect.get(auth, "type"))} is not known; it is bearer, basic, apiKey or oauth2.`);
+      throw wrong(`auth of type ${JSON.stringify(Reflect.get(auth, "type"))} is not known; it must be bearer, basic, apiKey or oauth2.`);
   }
 }
 

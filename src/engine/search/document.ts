@@ -24,7 +24,7 @@ export function readDocument(record: unknown, { idField = "id", textField = "tex
   const id = own(value, idField);
   const text = own(value, textField);
   if ((typeof id !== "string" && typeof id !== "number") || id === "")
-    throw noDocument(`it has no ${JSON.stringify(idField)}, a text or a number`);
+    throw noDocument(`it has no ${JSON.stringify(idField)} that is a string or a number`);
   if (typeof text !== "string" || text.trim() === "") throw noDocument(`it has no text in ${JSON.stringify(textField)}`);
   return { id: String(id), text, metadata: metadataOf(value, [idField, textField]) };
 }
@@ -39,5 +39,5 @@ function metadataOf(record: JsonObject, taken: readonly string[]): JsonObject {
 const METADATA = "metadata";
 
 function noDocument(reason: string): ToolError {
-  return new ToolError("invalid_input", `no document: ${reason}`);
+  return new ToolError("invalid_input", `not a document: ${reason}`);
 }

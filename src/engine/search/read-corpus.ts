@@ -60,7 +60,8 @@ class CorpusReader {
   take(place: string, read: () => unknown): void {
     try {
       const document = readDocument(read(), this.#options);
-      if (this.#ids.has(document.id)) throw new ToolError("duplicate", `a document with the id ${JSON.stringify(document.id)} came before`);
+      if (this.#ids.has(document.id))
+        throw new ToolError("duplicate", `an earlier document has the same id, ${JSON.stringify(document.id)}`);
       this.#ids.add(document.id);
       this.documents.push(document);
     } catch (error: unknown) {
@@ -92,7 +93,7 @@ interface Line {
 }
 
 async function* linesOf(path: string): AsyncGenerator<Line, void, undefined> {
-  const hint = "Give the path of a file with one JSON object a line.";
+  const hint = "Give the path of a file with one JSON object per line.";
   let number = 1;
   let line = "";
   for await (const piece of readTextPieces({ path, what: "corpus", code: "unavailable", hint })) {

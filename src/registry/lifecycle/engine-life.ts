@@ -101,7 +101,7 @@ export class EngineLife {
     const waited = await waitFor(this.#opening, opening, {
       endsAt: timeoutMs === 0 ? Infinity : this.#ports.clock.now() + timeoutMs,
       late: () =>
-        new ToolError("timeout", `it did not open within ${timeoutMs} ms.`, { operatorHint: "Give it longer with openTimeoutMs." }),
+        new ToolError("timeout", `it did not open within ${timeoutMs} ms.`, { operatorHint: "Allow more time with openTimeoutMs." }),
     }).finally(() => clock.release?.());
     if ("ended" in waited) {
       controller.abort(waited.ended);

@@ -220,7 +220,7 @@ describe("a reply that is not a valid result", () => {
         role: "user",
         at: 3,
         content:
-          '{"problems":["the reply holds no JSON object that says anything"],"request":"That was not a valid result of the call. Answer again, with one JSON object and nothing else."}',
+          '{"problems":["the reply contains no JSON object that is not empty"],"request":"That was not a valid result of the call. Answer again, with one JSON object and nothing else."}',
       },
     ]);
   });

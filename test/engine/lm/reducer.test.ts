@@ -175,7 +175,7 @@ describe("the model is not asked", () => {
     const model = modelOf();
     const state = memoryState();
     expect(await answer(toolWith(point, decides(5)), [], { model, context: { state, toolName: "map::point" } })).toMatchObject({
-      error: { code: "invalid_output", message: "The facts of the reducer of map::point break its output schema." },
+      error: { code: "invalid_output", message: "The facts that the reducer of map::point returned do not match its output schema." },
     });
     expect([model.requests, state.get("haft:world")]).toEqual([[], undefined]);
   });

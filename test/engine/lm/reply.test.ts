@@ -21,7 +21,7 @@ function invalid(...details: readonly unknown[]): object {
   };
 }
 
-const NOTHING = "the reply holds no JSON object that says anything";
+const NOTHING = "the reply contains no JSON object that is not empty";
 
 describe("F0.43 a reply is read where it is", () => {
   const cases: readonly (readonly [string, string])[] = [

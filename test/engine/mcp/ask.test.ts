@@ -93,7 +93,9 @@ describe("revision 2026-07-28: input_required", () => {
 
       expect(await engine.call(request("greet"), somebody)).toEqual(said({ responses: { who: { action: "decline" } }, state: "state-1" }));
       expect(somebody.asked).toEqual([]);
-      expect(warnings()).toEqual([`MCP server "far" asks for "${name}": secrets are not given in forms, and the question was declined.`]);
+      expect(warnings()).toEqual([
+        `MCP server "far" asks for "${name}": secrets are not asked for in forms, so the question was declined.`,
+      ]);
     },
   );
 
@@ -121,7 +123,7 @@ describe("revision 2026-07-28: input_required", () => {
 
     expect(await rejection(engine.call(request("echo"), person()))).toMatchObject({
       code: "execution_failed",
-      message: 'MCP server "far": it asked 10 times and still wants to know more',
+      message: 'MCP server "far": it asked 10 times and still requires more input',
     });
     expect(asked.filter(({ method }) => method === "tools/call")).toHaveLength(11);
   });
@@ -132,7 +134,8 @@ describe("revision 2026-07-28: input_required", () => {
 
     expect(await rejection(engine.call(request("greet"), person()))).toMatchObject({
       code: "execution_failed",
-      message: 'MCP server "far": it asked for what it was not given: sampling/createMessage was not offered to this server.',
+      message:
+        'MCP server "far": it asked for something that was not offered to it: sampling/createMessage was not offered to this server.',
     });
   });
 
@@ -148,7 +151,7 @@ describe("revision 2026-07-28: input_required", () => {
 
     expect(await rejection(engine.call(request("echo"), person()))).toMatchObject({
       code: "execution_failed",
-      message: 'MCP server "far": it asked for what it was not given: One call may ask for a model at most 16 times.',
+      message: 'MCP server "far": it asked for something that was not offered to it: One call may ask a model at most 16 times.',
     });
     expect(samples).toBe(16);
   });
@@ -214,7 +217,7 @@ describe("revision 2025-11-25: requests of the server", () => {
     expect(answers).toEqual([said({ action: "cancel" }), said({ action: "cancel" })]);
     expect([...one.asked, ...other.asked]).toEqual([]);
     expect(log.lines.filter(({ level }) => level === "warn").map(({ message }) => message)).toEqual([
-      'MCP server "strange" asks while calls of several sessions are under way, or were just now; the question is cancelled, because it might reach the wrong person.',
+      'MCP server "strange" asked a question while calls of several sessions were in progress, or had just ended; the question was cancelled, because it might reach the wrong person.',
     ]);
   });
 

@@ -59,8 +59,8 @@ describe("the tools that are taken of a server", () => {
   });
 
   test.each([
-    [{ rename: { raed_a: "a" } }, 'MCP server "far": rename has "raed_a", which is none of the tools taken. Did you mean "read_a"?'],
-    [{ rename: { wipe: "gone" }, exclude: ["wipe"] }, 'MCP server "far": rename has "wipe", which is none of the tools taken.'],
+    [{ rename: { raed_a: "a" } }, 'MCP server "far": rename has "raed_a", which is not one of the included tools. Did you mean "read_a"?'],
+    [{ rename: { wipe: "gone" }, exclude: ["wipe"] }, 'MCP server "far": rename has "wipe", which is not one of the included tools.'],
     [{ rename: { read_a: "read_b" } }, 'MCP server "far": rename: "read_a" and "read_b" would both be "read_b".'],
   ])("F0.19 %j does not open", async (choice, message) => {
     await expect(open(choice)).rejects.toMatchObject({ code: "invalid_config", message });
@@ -68,9 +68,9 @@ describe("the tools that are taken of a server", () => {
 
   test("a pattern that fits no tool is warned of", async () => {
     expect((await open({ include: ["*", "gone"], exclude: ["lost_*"], effects: { "x*": pure } })).warnings).toEqual([
-      'MCP server "far": include has "gone", which fits no tool.',
-      'MCP server "far": exclude has "lost_*", which fits no tool.',
-      'MCP server "far": effects has "x*", which fits no tool.',
+      'MCP server "far": include has "gone", which matches no tool.',
+      'MCP server "far": exclude has "lost_*", which matches no tool.',
+      'MCP server "far": effects has "x*", which matches no tool.',
     ]);
   });
 

@@ -12,9 +12,13 @@ describe("what may be asked in a form", () => {
   test.each([
     ["not an object", { type: "string" }, "its form is not an object schema"],
     ["without fields", { type: "object" }, "its form has no fields"],
-    ["with an object inside", { type: "object", properties: { a: { type: "object" } } }, 'its field "a" is not a simple one'],
-    ["with a reference", { type: "object", properties: { a: { type: "string", $ref: "#/x" } } }, 'its field "a" is not a simple one'],
-    ["with a list of anything", { type: "object", properties: { a: { type: "array", items: {} } } }, 'its field "a" is not a simple one'],
+    ["with an object inside", { type: "object", properties: { a: { type: "object" } } }, 'its field "a" is not of a simple type'],
+    ["with a reference", { type: "object", properties: { a: { type: "string", $ref: "#/x" } } }, 'its field "a" is not of a simple type'],
+    [
+      "with a list of anything",
+      { type: "object", properties: { a: { type: "array", items: {} } } },
+      'its field "a" is not of a simple type',
+    ],
     [
       "with a broken schema",
       { type: "object", properties: { a: { type: "string", minLength: -1 } } },

@@ -261,7 +261,7 @@ describe("a function that makes a transport", () => {
       message: 'MCP server "garden" could not be opened: no garden here.',
     });
     expect(await rejection(opened(() => promised))).toMatchObject({
-      message: expect.stringContaining("returns a transport: an object with start, send and close, not undefined"),
+      message: expect.stringContaining("must return a transport: an object with start, send and close, not undefined"),
     });
   });
 
@@ -436,7 +436,7 @@ test("a transport that another connection uses is refused, and left as it is; on
 
   expect(await rejection(opened(() => one))).toMatchObject({
     code: "unavailable",
-    message: expect.stringContaining("returned the transport of another connection; it makes a new one each time it is called"),
+    message: expect.stringContaining("returned the transport of another connection; it must make a new one each time it is called"),
   });
   expect(close).not.toHaveBeenCalled();
   expect(await first.call(request("echo"), toolContext())).toMatchObject({ content: [{ text: "well" }] });

@@ -59,7 +59,7 @@ describe("credentials", () => {
     const { url } = await loopbackMcp(guarded("Bearer x"));
 
     expect(await rejection(openHttp({ url }))).toMatchObject({
-      message: 'MCP server "far" could not be opened: it wants credentials (HTTP 401).',
+      message: 'MCP server "far" could not be opened: it requires credentials (HTTP 401).',
       operatorHint: 'Give this server `auth`, such as { type: "bearer", token } or { type: "user-login" }, or `headers`.',
     });
   });
@@ -115,7 +115,7 @@ describe("lost connections", () => {
 
     expect(await engine.call(request("echo"), toolContext())).toEqual(okay);
     expect(asked.filter(({ method }) => method === "initialize")).toHaveLength(2);
-    expect(warnings()).toEqual(['MCP server "far" is connected to again (1 of 3): its session is over.']);
+    expect(warnings()).toEqual(['MCP server "far" is reconnected (1 of 3): its session is over.']);
     expect(changes()).toBe(1);
   });
 
@@ -163,7 +163,7 @@ describe("lost connections", () => {
     expect(answers.at(-1)).toMatchObject({
       code: "unavailable",
       message: expect.stringContaining("ended again after 3 restarts"),
-      operatorHint: "Find out why it ends. It is connected to again without a call, after pauses of at most a minute.",
+      operatorHint: "Find out why it ends. It is reconnected without a call, after pauses of at most a minute.",
     });
     expect(asked.filter(({ method }) => method === "initialize")).toHaveLength(4);
   });

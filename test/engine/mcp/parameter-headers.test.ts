@@ -13,11 +13,15 @@ test.each([
   [
     "in a list",
     { properties: { a: { type: "array", items: annotated } } },
-    '"a.items": x-mcp-header is allowed only where properties alone lead to',
+    '"a.items": x-mcp-header is allowed only on a value that properties alone lead to',
   ],
-  ["in a choice", { anyOf: [{ properties: { a: annotated } }] }, '"anyOf.a": x-mcp-header is allowed only where properties alone lead to'],
-  ["behind a definition", { $defs: { a: annotated } }, '"$defs.a": x-mcp-header is allowed only where properties alone lead to'],
-  ["at the root", annotated, "its schema: x-mcp-header is allowed only where properties alone lead to"],
+  [
+    "in a choice",
+    { anyOf: [{ properties: { a: annotated } }] },
+    '"anyOf.a": x-mcp-header is allowed only on a value that properties alone lead to',
+  ],
+  ["behind a definition", { $defs: { a: annotated } }, '"$defs.a": x-mcp-header is allowed only on a value that properties alone lead to'],
+  ["at the root", annotated, "its schema: x-mcp-header is allowed only on a value that properties alone lead to"],
   [
     "on a number",
     { properties: { a: { type: "number", "x-mcp-header": "A" } } },

@@ -86,7 +86,7 @@ describe("a server that asks without end", () => {
     expect([answers.length, sent]).toEqual([
       1,
       [
-        { jsonrpc: "2.0", id: null, error: { code: -32_600, message: 'The id "q" is that of a request that is being answered.' } },
+        { jsonrpc: "2.0", id: null, error: { code: -32_600, message: 'The id "q" is in use by a request that is being answered.' } },
         { jsonrpc: "2.0", id: "q", result: { action: "cancel" } },
       ],
     ]);

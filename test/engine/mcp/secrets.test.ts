@@ -90,7 +90,7 @@ test.each([
   } as unknown as OAuthClientProvider);
 
   expect(() => provider.redirectToAuthorization(address as unknown as URL)).toThrow(
-    new ToolError("permission_denied", "The authorization server named an address to log in at that is not an http or https page."),
+    new ToolError("permission_denied", "The login address of the authorization server is not an http or https address."),
   );
   expect(visited).toEqual([]);
 });

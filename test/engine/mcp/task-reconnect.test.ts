@@ -158,7 +158,7 @@ testInCI("a task that a process forgot when it ended is a call of unknown outcom
   expect(await rejection(job.result)).toMatchObject({
     code: "execution_failed",
     outcome: "unknown",
-    message: 'MCP server "near": it was connected to again and does not report its task: Task not found',
+    message: 'MCP server "near": it was reconnected and does not report its task: Task not found',
   });
 });
 

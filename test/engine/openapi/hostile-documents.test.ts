@@ -36,7 +36,7 @@ test("F0.19 what is no OpenAPI document is refused, saying what was found and wh
     [{ openapi: "3.0.0", paths: "x" }, 'its "paths" is "x"'],
   ];
   for (const [document, problem] of cases) {
-    expect(refusal(document)).toEqual(["invalid_config", `"odd.json" is no OpenAPI document: ${problem}.`, HINT]);
+    expect(refusal(document)).toEqual(["invalid_config", `"odd.json" is not an OpenAPI document: ${problem}.`, HINT]);
   }
 });
 
@@ -48,7 +48,7 @@ test("F0.19 versions as YAML reads them, and later ones, are read; a document wi
   expect(imported({ openapi: "3.1.0", webhooks: {} })).toEqual({
     title: "untitled",
     operations: [],
-    warnings: ["#: there are no paths, and so no operations."],
+    warnings: ["#: there are no paths, so there are no operations."],
   });
 });
 

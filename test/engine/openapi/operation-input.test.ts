@@ -103,7 +103,9 @@ test("F0.20 a path parameter that its path has no place for is kept, not asked f
   expect(operations[0]?.operation.parameters).toEqual([
     { name: "id", in: "path", key: "id", required: true, style: "simple", explode: false, supplied: true },
   ]);
-  expect(warnings).toEqual(['#/paths/~1a/get/parameters/0: the path "/a" has no place for the parameter "id"; it is not asked for.']);
+  expect(warnings).toEqual([
+    '#/paths/~1a/get/parameters/0: the path "/a" has no placeholder for the parameter "id"; it is left out of the input.',
+  ]);
 });
 
 test("F0.20 headers, cookies, content parameters and styles are kept for the request", () => {
@@ -131,8 +133,8 @@ test("F0.20 headers, cookies, content parameters and styles are kept for the req
   ]);
   expect(warnings).toEqual([
     '#/paths/~1x~1{p}/get/parameters/7: a parameter needs a name and a place; one with the name "g" and the in "body" is left out.',
-    '#/paths/~1x~1{p}/get/parameters/8: a parameter needs a name and a place; one with no text as name and the in "query" is left out.',
-    '#/paths/~1x~1{p}/get/parameters/6: the style "odd" is none of form, spaceDelimited, pipeDelimited, deepObject; form is used.',
+    '#/paths/~1x~1{p}/get/parameters/8: a parameter needs a name and a place; one with no string as name and the in "query" is left out.',
+    '#/paths/~1x~1{p}/get/parameters/6: the style "odd" is not one of form, spaceDelimited, pipeDelimited, deepObject; form is used.',
   ]);
 });
 

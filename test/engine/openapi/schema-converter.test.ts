@@ -59,7 +59,7 @@ test.each(BROKEN)("F0.20 mended without a word: %s", (_, raw, mended) => {
 });
 
 const UNUSABLE: readonly (readonly [raw: JsonValue, left: unknown, warning: string])[] = [
-  [{ type: "strnig" }, {}, 'the type "strnig" is none'],
+  [{ type: "strnig" }, {}, 'the type "strnig" is not a JSON Schema type'],
   [{ type: "string", pattern: "(" }, { type: "string" }, "a pattern is left out"],
   [{ type: "string", pattern: "^(a+)+\\1$" }, { type: "string" }, "a pattern is left out"],
   [{ enum: [] }, {}, "enum must be an array of values"],
@@ -147,7 +147,7 @@ test("F09 references out of the document, or to nothing, are never fetched: the 
     const { schema, warnings } = converted({ $ref });
     expect(schema).toEqual({});
     expect(warnings).toEqual([
-      `#/paths/~1x/get/parameters/0/schema: ${JSON.stringify($ref)} ${$ref.startsWith("#") ? "leads to nothing" : "lies outside of the document and is not fetched"}; this part is left open.`,
+      `#/paths/~1x/get/parameters/0/schema: ${JSON.stringify($ref)} ${$ref.startsWith("#") ? "refers to nothing" : "lies outside of the document and is not fetched"}; this part is left open.`,
     ]);
   }
 });

@@ -34,7 +34,7 @@ test("F11 a stranger's document takes no caution away: its words are named in a 
   const { operations, warnings } = extended("post", { effects: claims });
   expect(operations[0]?.tool.effects).toEqual({ writes: [KEY], external: true });
   expect(warnings).toEqual([
-    "#/paths/~1a/post/x-haft: effects.writes and effects.idempotent and effects.commutative and effects.external would take caution away and are not believed. Trust the extensions of this document to use it.",
+    "#/paths/~1a/post/x-haft: effects.writes and effects.idempotent and effects.commutative and effects.external would weaken safeguards and are ignored. Trust the extensions of this document to use it.",
   ]);
   expect(extended("delete", { effects: { destructive: false } }).operations[0]?.tool.effects).toEqual({
     writes: [KEY],
@@ -103,9 +103,9 @@ test("F11 what cannot be used of an extension is named in a warning, and the too
     [{ category: "TOP" }, "category must be one of"],
     [{ title: 3 }, "title must be a string"],
     [{ timeoutMs: -1 }, "timeoutMs must be an integer"],
-    [{ timeoutMs: 0 }, "timeoutMs would take caution away with 0"],
-    [{ timeoutMs: 60_000 }, "timeoutMs would take caution away with 60000"],
-    [{ maxAttempts: 50 }, "maxAttempts would take caution away with 50"],
+    [{ timeoutMs: 0 }, "timeoutMs would weaken safeguards with 0"],
+    [{ timeoutMs: 60_000 }, "timeoutMs would weaken safeguards with 60000"],
+    [{ maxAttempts: 50 }, "maxAttempts would weaken safeguards with 50"],
     [{ effects: "none" }, "effects must be an object"],
     [{ effects: { pure: true } }, "effects.pure is unknown"],
     [{ effects: { external: 1 } }, "effects.external must be a boolean"],
@@ -157,9 +157,9 @@ test("F0.19 an entry of a choice that fits nothing is named, with what may have 
   });
   expect(operations).toHaveLength(2);
   expect(warnings).toEqual([
-    'include.tags: "user" fits no operation of this document. Did you mean "users"?',
-    'exclude.paths: "/user" fits no operation of this document. Did you mean "/users"?',
-    'exclude.paths: "PUT /users" fits no operation of this document.',
-    'exclude.operations: "nothing like it at all" fits no operation of this document.',
+    'include.tags: "user" matches no operation of this document. Did you mean "users"?',
+    'exclude.paths: "/user" matches no operation of this document. Did you mean "/users"?',
+    'exclude.paths: "PUT /users" matches no operation of this document.',
+    'exclude.operations: "nothing like it at all" matches no operation of this document.',
   ]);
 });

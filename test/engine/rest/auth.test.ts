@@ -136,7 +136,7 @@ describe("F0.49 the document says which auth an operation takes", () => {
     const auth: RestOptions["auth"] = { tokne: { type: "bearer", token: "t0ken-of-the-program" } };
     await openEngine({ document: secured([{ token: [] }, { key: [] }]), baseUrl: "https://api.example", auth }, { log });
     expect(log.lines.map(({ message }) => message)).toEqual([
-      'auth has "tokne", which is no security scheme of an operation; there are "token", "key".',
+      'auth has "tokne", which is not a security scheme of any operation; there are "token", "key".',
     ]);
   });
 
@@ -320,7 +320,7 @@ describe("F0.49 OAuth client credentials", () => {
         code: "unavailable",
         retryable: false,
         outcome: "not_started",
-        message: 'The token server HOST answered with a token of type "mac", and only Bearer is known.',
+        message: 'The token server HOST answered with a token of type "mac", but only Bearer is supported.',
       },
     ],
     [

@@ -151,7 +151,7 @@ describe("F0.20 multipart bodies are read by an ordinary parser", () => {
     ]).toEqual([
       '"file" is sent as bytes, and it is not base64; nothing was sent.',
       '"file" is sent as bytes, and it is not a string; nothing was sent.',
-      '"text/plain\\r\\nX: 1" is no media type; nothing was sent.',
+      '"text/plain\\r\\nX: 1" is not a media type; nothing was sent.',
     ]);
   });
 

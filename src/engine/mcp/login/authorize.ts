@@ -43,13 +43,13 @@ export async function authorize(provider: UserProvider, options: Authorization):
   }
   signal.throwIfAborted(); // a renewal without an answer was not refused
   if (renewal.fault !== undefined) throw notRenewed(renewal.fault);
-  if (provider.request === undefined) throw new ToolError("unavailable", "It began no login.");
+  if (provider.request === undefined) throw new ToolError("unavailable", "It did not start a login.");
   return provider.request;
 }
 
 function notRenewed(fault: NonNullable<WatchedRequests["fault"]>): ToolError {
   return tokenError("The token could not be renewed", fault, {
-    operatorHint: "The login is kept. Where the authorization server never renews it, log out and in again.",
+    operatorHint: "The login is kept. If the authorization server never renews it, log out and log in again.",
   });
 }
 
@@ -59,19 +59,19 @@ export function notBegun(server: string, thrown: unknown): ToolError {
   const { code, retryable, operatorHint } = inner ?? ToolError.fromUnknown(thrown, "unavailable");
   const reason = describeThrown(inner ?? thrown).replace(/\.$/u, "");
   const options = { retryable, outcome: "not_started", cause: thrown, ...(operatorHint === undefined ? {} : { operatorHint }) } as const;
-  return new ToolError(code, `No login to MCP server "${server}" could be begun: ${reason}.`, options);
+  return new ToolError(code, `No login to MCP server "${server}" could be started: ${reason}.`, options);
 }
 
 /** The error of a call that needs scopes which the user's last login requested but did not get. @param scope space-separated */
 export function notGiven({ server, user }: LoginKey, scope: string): ToolError {
   return new ToolError(
     "permission_denied",
-    `The server ${server} wants the scope ${scope}, which its authorization server did not give when the user logged in for it.`,
+    `The server ${server} requires the scope ${scope}, which its authorization server did not grant when the user logged in for it.`,
     {
       outcome: "not_started",
       retryable: false,
       hint: "Go on without this call, or tell the user that their account lacks the scope.",
-      operatorHint: `Have the scope given to the user ${JSON.stringify(user)} there. Then they log out of ${server} and in again.`,
+      operatorHint: `Grant the scope to the user ${JSON.stringify(user)} there, who then logs out of ${server} and in again.`,
     },
   );
 }

@@ -17,7 +17,7 @@ export function documentProblem(address: unknown): string | undefined {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const reason =
     url?.protocol !== "https:"
-      ? "no https address"
+      ? "not an https address"
       : url.pathname === "/"
         ? "an address without a path"
         : url.username !== "" || url.password !== ""

@@ -37,7 +37,7 @@ export function endPage(status: number, title: string, text: string): Response {
 }
 
 export function unknownLogin(): Response {
-  return endPage(400, "Login not known", "This login has ended, took too long, or was never begun. Begin it again.");
+  return endPage(400, "Unknown login", "This login has ended, took too long, or was never started. Start it again.");
 }
 
 const MAX_REASON = 200;

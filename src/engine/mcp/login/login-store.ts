@@ -97,7 +97,7 @@ async function makeFolder(folder: string): Promise<void> {
     await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
     await chmod(folder, FOLDER_MODE);
   } catch (thrown: unknown) {
-    throw new ToolError("store_failed", `Cannot make the folder of logins ${folder}: ${describeThrown(thrown)}.`, { cause: thrown });
+    throw new ToolError("store_failed", `Cannot create the folder of logins ${folder}: ${describeThrown(thrown)}.`, { cause: thrown });
   }
 }
 
@@ -113,7 +113,7 @@ function entryIn(text: string, path: string): { readonly key: LoginKey; readonly
   const { format, server, user, value } = isJsonObject(entry) ? entry : ({} as JsonObject); // nothing to read
   if (format === FORMAT && typeof server === "string" && typeof user === "string" && isJsonObject(value))
     return { key: { server, user }, value };
-  throw new ToolError("store_failed", `${path} is not a login that was kept here.`, {
+  throw new ToolError("store_failed", `${path} is not a login that was saved here.`, {
     operatorHint: REMOVE,
   });
 }

@@ -31,7 +31,7 @@ export function checkOptions(options: UserLoginsOptions): void {
 /** @throws ToolError `invalid_argument` if the text is not an origin */
 export function checkOrigin(origin: string): void {
   if (typeof origin === "string" && URL.canParse(origin) && new URL(origin).origin === origin && /^https?:/u.test(origin)) return;
-  throw new ToolError("invalid_argument", `${quoted(origin)} is no origin that logins could come back to.`, {
-    hint: "Write scheme, host and port alone, such as https://tools.example.",
+  throw new ToolError("invalid_argument", `${quoted(origin)} is not an origin that logins can return to.`, {
+    hint: "Give only scheme, host and port, such as https://tools.example.",
   });
 }

@@ -48,8 +48,8 @@ export class PageAddresses {
     if (this.#basePath === basePath) return;
     throw new ToolError(
       "invalid_argument",
-      `These logins have their pages ${placeOf(this.#basePath)}, and cannot have them ${placeOf(basePath)} as well.`,
-      { hint: "Give them to one of the servers, which has the pages for all. Leave logins out of the others." },
+      `These logins have their pages ${placeOf(this.#basePath)}, so they cannot also have them ${placeOf(basePath)}.`,
+      { hint: "Pass them to one of the servers, which serves the pages for all, and omit logins from the others." },
     );
   }
 

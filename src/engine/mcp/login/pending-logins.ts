@@ -63,7 +63,7 @@ export class PendingLogins {
   forget(key: LoginKey): void {
     const pending = this.#pending.get(nameOf(key));
     this.#pending.delete(nameOf(key));
-    pending?.done.reject(new ToolError("cancelled", "The login was not ended in time."));
+    pending?.done.reject(new ToolError("cancelled", "The login was not completed in time."));
   }
 }
 

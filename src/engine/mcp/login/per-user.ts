@@ -167,7 +167,7 @@ export class PerUserEngine implements Engine {
     if (scope !== undefined) {
       const pending = await auth.logins.widened({ server, user }, scope);
       if (pending === undefined || pending === "given") return pending === "given";
-      await this.#ended(pending, { logins: auth.logins, context, wants: `wants you to allow it the scope ${scope}` });
+      await this.#ended(pending, { logins: auth.logins, context, wants: `wants you to grant it the scope ${scope}` });
       return true;
     }
     if (![...causesOf(thrown)].some((each) => isNamed(each, "UnauthorizedError"))) return false;
@@ -248,7 +248,7 @@ export class PerUserEngine implements Engine {
     if (this.#isListed && failed.retryable) throw failed;
     if (failed.message === this.#unlisted) return undefined;
     this.#unlisted = failed.message;
-    log?.warn(`MCP server "${server}" lists no tools to users who have logged in, so it has the tool login alone: ${failed.message}`);
+    log?.warn(`MCP server "${server}" lists no tools to users who have logged in, so it offers only the tool login: ${failed.message}`);
     return undefined;
   }
 

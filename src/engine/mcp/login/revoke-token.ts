@@ -30,7 +30,7 @@ export async function revokeToken({ url, sdk, fetch, provider, tokens }: Revocat
   if (tokens.issuer !== undefined && metadata !== undefined && metadata.issuer !== tokens.issuer)
     throw new ToolError(
       "permission_denied",
-      `The token is of the authorization server ${tokens.issuer}, and the MCP server now names ${metadata.issuer}.`,
+      `The token is from the authorization server ${tokens.issuer}, but the MCP server now names ${metadata.issuer}.`,
     );
   if (typeof endpoint !== "string" || client === undefined) return;
   sdk.assertSecureTokenEndpoint(endpoint);

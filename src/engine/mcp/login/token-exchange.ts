@@ -111,7 +111,7 @@ class ExchangeProvider implements OAuthClientProvider {
   clientInformation(context?: { readonly issuer: string }): { readonly client_id: string; readonly client_secret: string } {
     const { issuer, clientId, clientSecret } = this.#exchange;
     if (context !== undefined && context.issuer !== issuer)
-      throw new ToolError("permission_denied", `It names the authorization server ${context.issuer}, and only ${issuer} is trusted.`, {
+      throw new ToolError("permission_denied", `It names the authorization server ${context.issuer}, but only ${issuer} is trusted.`, {
         outcome: "not_started",
       });
     return { client_id: clientId, client_secret: clientSecret };
@@ -137,7 +137,7 @@ class ExchangeProvider implements OAuthClientProvider {
   }
 
   redirectToAuthorization(): void {
-    throw new ToolError("permission_denied", "It wants a person to log in, and its tokens are exchanged.");
+    throw new ToolError("permission_denied", "It requires a person to log in, but its tokens are obtained by token exchange.");
   }
 
   saveCodeVerifier(): void {

@@ -101,10 +101,10 @@ export class UserLogins {
       if (url.pathname === CALLBACK_PATH && request.method === "GET") return await this.#ended(request, url.searchParams);
       if (url.pathname === LOGIN_PATH && request.method === "GET") return this.#asked(url.searchParams);
       if (url.pathname === LOGIN_PATH && request.method === "POST") return this.#goesOn(request, url.searchParams);
-      return endPage(405, "Not served", "This page takes no such request.");
+      return endPage(405, "Not served", "This page does not accept such a request.");
     } catch (thrown: unknown) {
       this.#log.warn(`A page for a login failed: ${describeThrown(thrown)}`);
-      return endPage(500, "Something went wrong", "The log of the server says more. Begin the login again.");
+      return endPage(500, "Something went wrong", "The log of the server says more. Start the login again.");
     }
   }
 
@@ -124,7 +124,7 @@ export class UserLogins {
     const key = { server, user };
     const known = this.#serverOf(server);
     if (!this.takesLogins)
-      throw new ToolError("unavailable", `A login to MCP server "${server}" cannot begin here: there is no page for it.`, {
+      throw new ToolError("unavailable", `A login to MCP server "${server}" cannot start here: there is no page for it.`, {
         operatorHint: "Give UserLogins the origin at which its pages are served.",
       });
     const pending = this.pending(key) ?? (await this.#begun(key, known));
@@ -150,9 +150,7 @@ export class UserLogins {
     await this.#flows
       .limited((signal) => revokeToken({ url, sdk, fetch: fetchUntil(fetch, signal), provider, tokens }))
       .catch((thrown: unknown) =>
-        this.#log.warn(
-          `A token for MCP server "${server}" was forgotten, and not revoked: ${redactTokens(tokens)(describeThrown(thrown))}`,
-        ),
+        this.#log.warn(`A token for MCP server "${server}" was deleted, but not revoked: ${redactTokens(tokens)(describeThrown(thrown))}`),
       );
     return true;
   }
@@ -167,7 +165,7 @@ export class UserLogins {
     const pending = this.pending(key);
     if (pending !== undefined) return await this.ended(pending, signal);
     if ((await this.#tokens(key)) === undefined)
-      throw new ToolError("not_found", `${JSON.stringify(user)} has begun no login to MCP server "${server}".`);
+      throw new ToolError("not_found", `${JSON.stringify(user)} has started no login to MCP server "${server}".`);
   }
 
   /** @internal */
@@ -301,7 +299,7 @@ export class UserLogins {
   /** Redirects to the authorization server. Only the login page may post this: a page of another origin could log its reader in as another user. */
   #goesOn(request: Request, params: URLSearchParams): Response {
     if (request.headers.get("origin") !== this.#addresses.origin)
-      return endPage(403, "Not logged in", "This login was not begun on the page of this server.");
+      return endPage(403, "Not logged in", "This login was not started on the page of this server.");
     const pending = this.#pending.find((each) => each.id === params.get("id"));
     if (pending === undefined) return unknownLogin();
     pending.browser = newSecret();
@@ -318,7 +316,7 @@ export class UserLogins {
     if (pending === undefined || pending.isEnding) return unknownLogin();
     const held = cookieIn(request.headers.get("cookie") ?? "", cookieOf(pending));
     if (pending.browser === undefined || held === undefined || !isSameSecret(held, pending.browser))
-      return endPage(403, "Not logged in", "This login continued in another browser, or cookies are not kept here.");
+      return endPage(403, "Not logged in", "This login continued in another browser, or this browser does not keep cookies.");
     const { server, user } = pending;
     pending.isEnding = true;
     try {
@@ -328,7 +326,7 @@ export class UserLogins {
       const reason = redact(describeThrown(thrown));
       this.#log.warn(`A login to MCP server "${server}" failed: ${reason}`);
       pending.done.reject(new ToolError("permission_denied", `The login to MCP server "${server}" failed.`, { outcome: "not_started" }));
-      return endPage(400, "Not logged in", `The login to ${server} failed. Begin it again; the log of the server says why it failed.`);
+      return endPage(400, "Not logged in", `The login to ${server} failed. Start it again; the log of the server says why it failed.`);
     } finally {
       this.#pending.take(pending);
     }

@@ -101,7 +101,7 @@ export class UserProvider implements OAuthClientProvider {
   async clientInformation(context?: { readonly issuer: string }): Promise<StoredOAuthClientInformation | undefined> {
     const { clientId, clientSecret, issuer } = this.#options.client;
     if (issuer !== undefined && context !== undefined && context.issuer !== issuer)
-      throw new ToolError("permission_denied", `It names the authorization server ${context.issuer}, and only ${issuer} is trusted.`, {
+      throw new ToolError("permission_denied", `It names the authorization server ${context.issuer}, but only ${issuer} is trusted.`, {
         outcome: "not_started",
       });
     if (clientId !== undefined) return { client_id: clientId, ...(clientSecret === undefined ? {} : { client_secret: clientSecret }) };
@@ -146,7 +146,7 @@ export class UserProvider implements OAuthClientProvider {
 
   redirectToAuthorization(authorizationUrl: URL): void {
     if (!isWebAddress(String(authorizationUrl)))
-      throw new ToolError("permission_denied", "The authorization server named an address to log in at that is not an http or https page.");
+      throw new ToolError("permission_denied", "The login address of the authorization server is not an http or https address.");
     this.request = {
       state: this.#state,
       verifier: this.#verifier,
@@ -191,7 +191,7 @@ export class UserProvider implements OAuthClientProvider {
 
 function noClient({ issuer, client_id_metadata_document_supported: readsDocuments }: Metadata): ToolError {
   const document = readsDocuments === true ? ", or clientMetadataUrl to the address of a client's metadata document" : "";
-  return new ToolError("unavailable", `The authorization server ${issuer} registers no clients by itself.`, {
+  return new ToolError("unavailable", `The authorization server ${issuer} does not register clients automatically.`, {
     retryable: false,
     outcome: "not_started",
     operatorHint: `Set clientId in auth of the server to a client that is registered there${document}.`,

@@ -119,12 +119,12 @@ test("a server without a document, a registration or a configured client says wh
   const { runtime, logins } = await front({}, { registers: false });
   await expect(logins.begin("tickets", "user-1")).rejects.toMatchObject({
     code: "unavailable",
-    message: expect.stringMatching(/: The authorization server http:\S+ registers no clients by itself\.$/u),
+    message: expect.stringMatching(/: The authorization server http:\S+ does not register clients automatically\.$/u),
     operatorHint:
       "Set clientId in auth of the server to a client that is registered there, or clientMetadataUrl to the address of a client's metadata document.",
   });
   const result = await runtime.execute({ name: "tickets::login", input: {} }, { data: { principal: { id: "user-1" } } });
-  expect(resultText(result)).toContain("registers no clients by itself");
+  expect(resultText(result)).toContain("does not register clients automatically");
 });
 
 test("the pages have a document of their client where their origin is https", async () => {
@@ -148,8 +148,8 @@ test("the pages have a document of their client where their origin is https", as
 });
 
 test.each([
-  ["http://tools.example/client.json", "is no https address"],
-  ["tools.example", "is no https address"],
+  ["http://tools.example/client.json", "is not an https address"],
+  ["tools.example", "is not an https address"],
   ["https://tools.example/", "is an address without a path"],
   ["https://me:secret@tools.example/client.json", "is an address with a name or password"],
   ["https://tools.example/client.json#", "is an address with a fragment"],
@@ -180,5 +180,5 @@ test("the document of pages below a path names its address there, and counts for
 
 test("a configured client and a document are not given together", () => {
   const auth = { type: "user-login", logins: new UserLogins(), clientId: "a", clientMetadataUrl: DOCUMENT } as const;
-  expect(() => mcpEngine({ url: "https://tickets.example/mcp", auth })).toThrow("auth.clientId and auth.clientMetadataUrl are given");
+  expect(() => mcpEngine({ url: "https://tickets.example/mcp", auth })).toThrow("auth.clientId and auth.clientMetadataUrl are both given");
 });

@@ -123,7 +123,7 @@ test("a refresh token is not sent to another authorization server than its own w
   void revoking.arrived.then(() => (isSent = true));
   expect(await logins.logout("tickets", "user-1")).toBe(true);
   expect([isSent, await own.isValid(own.given[1] ?? "")]).toEqual([false, true]);
-  expect(JSON.stringify(log.lines)).toContain("was forgotten, and not revoked");
+  expect(JSON.stringify(log.lines)).toContain("was deleted, but not revoked");
   revoking.release();
 });
 

@@ -39,8 +39,8 @@ test.skipIf(!HAS_PIPES)("J06 a pipe (needs mkfifo) in the folder of logins is re
 });
 
 test.each([
-  ["nothing", "", "is not a login that was kept here."],
-  ["half of a login", '{"format": "haft-login", "version": 1, "server": "https', "is not a login that was kept here."],
+  ["nothing", "", "is not a login that was saved here."],
+  ["half of a login", '{"format": "haft-login", "version": 1, "server": "https', "is not a login that was saved here."],
   ["UTF-16", Buffer.from("\uFEFF{}", "utf16le"), "it is in UTF-16."],
   ["bytes that are no text", Buffer.from([0xff]), "it is not valid UTF-8."],
 ])("J06 a login file with %s is refused by its path", async (_what, text, problem) => {

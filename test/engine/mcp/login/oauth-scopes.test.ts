@@ -72,7 +72,7 @@ test("a scope that was asked for and not given is not asked for again: the call 
   expect((await new Browser("ada").logIn(address)).status).toBe(200);
   for (let calls = 0; calls < 2; calls++) {
     const refused = await call("user-1");
-    expect(refused).toMatch(/permission_denied.*tickets:write.*did not give/su);
+    expect(refused).toMatch(/permission_denied.*tickets:write.*did not grant/su);
     expect(refused).not.toMatch(ADDRESS);
   }
   needed.scope = "tickets";

@@ -79,8 +79,8 @@ test("issue 19.7 a process without pages begins no login, and says so", async ()
     hint: "Ask the user to log in to it, then call again.",
   });
   await expect(logins.begin("tickets", "local")).rejects.toThrow("there is no page for it");
-  await expect(logins.untilLoggedIn("tickets", "local", AbortSignal.timeout(1_000))).rejects.toThrow("has begun no login");
-  expect(() => logins.serveAt("http://127.0.0.1:1/")).toThrow("is no origin that logins could come back to");
+  await expect(logins.untilLoggedIn("tickets", "local", AbortSignal.timeout(1_000))).rejects.toThrow("has started no login");
+  expect(() => logins.serveAt("http://127.0.0.1:1/")).toThrow("is not an origin that logins can return to");
 });
 
 test("issue 19.7 a token of one address is not sent to another one that has its name", async () => {

@@ -229,7 +229,7 @@ test("issue 19.7 an exchange that is refused says so, and is not worth another t
 test("issue 19.7 settings of logins that cannot work are refused at once", () => {
   const url = "https://tickets.example/mcp";
   const logins = new UserLogins({ origin: "https://tools.example" });
-  expect(() => new UserLogins({ origin: "tools.example" })).toThrow("is no origin that logins could come back to");
+  expect(() => new UserLogins({ origin: "tools.example" })).toThrow("is not an origin that logins can return to");
   expect(() => mcpToolset("t", { url, auth: { type: "user-login", logins, clientId: "a", clientSecret: "b" } })).toThrow(
     "auth.clientSecret needs",
   );
