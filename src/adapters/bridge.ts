@@ -123,7 +123,7 @@ function dataOf(made: ReturnType<NonNullable<AdapterOptions["data"]>> | null): R
       : undefined;
   throw new ToolError(
     "invalid_argument",
-    `The function data of an adapter returns an object, not ${kindInWords(returned)}.`,
+    `The function data of an adapter must return an object, not ${kindInWords(returned)}.`,
     omitUndefined({ hint }),
   );
 }

@@ -95,7 +95,7 @@ test.each([
 ])("a function that returns %s, in which a handler would find nothing, fails the call", async (words, data) => {
   const options = { data } as unknown as AdapterOptions;
   for (const run of Object.values(FRAMEWORKS).slice(0, 3))
-    await expect(run(options, { customer: "Ada" })).rejects.toThrow(`The function data of an adapter returns an object, not ${words}.`);
+    await expect(run(options, { customer: "Ada" })).rejects.toThrow(`The function data of an adapter must return an object, not ${words}.`);
 });
 
 test("data that is no function is refused", () => {

@@ -228,7 +228,7 @@ describe("runtime.loop", () => {
     for (const [model, message] of [
       ["opnai/gpt-5", 'No provider "opnai". Did you mean "openai"'],
       ["gpt-5", '"gpt-5" does not name a provider.'],
-      ["openai/", "A model needs a name behind its provider"],
+      ["openai/", "A model needs a name after its provider"],
     ] as const)
       expect(() => runtime.loop({ model })).toThrow(
         expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(message) }),

@@ -254,7 +254,7 @@ describe("what cannot be made is an error with its place", () => {
       "a list of answers that is none",
       '[simulation]\nstubs = "stubs.json"\n',
       {},
-      'haft.toml:2:1: simulation.stubs: stubs.json: Stubs are an array, such as [{"tool": "mail::send", "output": {"sent": true}}].',
+      'haft.toml:2:1: simulation.stubs: stubs.json: Stubs must be an array, such as [{"tool": "mail::send", "output": {"sent": true}}].',
     ],
     [
       "a source of the options",

@@ -185,7 +185,7 @@ test.each([
   const below = (basePath: string | undefined): unknown =>
     createServer(runtime, { auth: staticToken({ token: TOKEN }), logins, ...(basePath === undefined ? {} : { basePath }) });
   below(first);
-  expect(() => below(second)).toThrow(`These logins have their pages ${place}, and cannot have them ${other} as well.`);
+  expect(() => below(second)).toThrow(`These logins have their pages ${place}, so they cannot also have them ${other}.`);
   below(first);
   const document = await logins.response(new Request("https://tools.example/upstreams/client.json"));
   expect(await document?.json()).toMatchObject({ redirect_uris: [`https://tools.example${first ?? ""}/upstreams/callback`] });

@@ -113,7 +113,7 @@ export class ServerPeer implements McpPeer {
 
   async setLogLevel(params: JsonObject, options: PeerOptions): Promise<JsonObject> {
     const level = params["level"];
-    if (typeof level !== "string") throw new ToolError("invalid_argument", "A log level is a string, such as info.");
+    if (typeof level !== "string") throw new ToolError("invalid_argument", "A log level must be a string, such as info.");
     const answer = await this.#onLegacy("logging", (connection) => this.#send(connection, "logging/setLevel", params, options), options);
     this.#logLevel = level;
     this.#link().connection?.setMeta(LOG_LEVEL, level);

@@ -46,7 +46,8 @@ export function readStubs(value: unknown): readonly Stub[] {
 
 /** Like `readStubs`, for an array. @throws ToolError with the given code */
 export function checkStubs(value: unknown, code: "invalid_config" | "invalid_argument"): readonly Stub[] {
-  if (!Array.isArray(value)) throw new ToolError(code, `Stubs are an array, such as [{"tool": "mail::send", "output": {"sent": true}}].`);
+  if (!Array.isArray(value))
+    throw new ToolError(code, `Stubs must be an array, such as [{"tool": "mail::send", "output": {"sent": true}}].`);
   if (value.length > MAX_STUBS) throw new ToolError(code, `There are ${value.length} stubs; ${MAX_STUBS} is the limit.`);
   const problems: string[] = [];
   const stubs = value.map((stub: unknown, index) => readStub(stub, `stubs[${index}]`, problems));
