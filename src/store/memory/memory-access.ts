@@ -19,26 +19,26 @@ import {
 import { ToolError } from "../../core/error.ts";
 import { DAY_MS, DEFAULT_ACCESS_LIMIT, callPage, takenKey } from "../sql/access-rows.ts";
 
-/** Keyed requests and their answers take up so many bytes; after that, new ones are refused. */
+/** Maximum size of keyed requests with their answers, in bytes; beyond it, new ones are refused. */
 const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
-/** About what a record takes up without its answer. */
+/** Approximate size of a record without its answer, in bytes. */
 const RECORD_BYTES = 500;
-/** So many audited calls are kept, whatever is asked for. */
+/** Maximum number of audited calls, even if `keep` is greater. */
 const MAX_CALLS = 10_000;
 
-/** Its number grows. */
+/** A call with its number; numbers increase. */
 interface NumberedCall extends AuditedCallPlace {
   readonly call: AuditedCall;
 }
 
 export class MemoryAccess implements AccessStore {
-  /** By id, in the order they were made. */
+  /** By id, in the order they were added. */
   readonly #keys = new Map<string, StoredKey>();
   readonly #refusals: RefusedRequest[] = [];
   #calls: NumberedCall[] = [];
   #lastCall = 0;
   readonly #maxRequestBytes: number;
-  /** By key, the one that was begun first first. */
+  /** By key, in the order they were begun. */
   readonly #requests = new Map<string, KeyedRequest>();
   #requestBytes = 0;
 
@@ -165,7 +165,7 @@ export class MemoryAccess implements AccessStore {
   }
 }
 
-/** Whether an attempt may hold a request that has a record already. */
+/** Whether an attempt may begin a request that already has a record. */
 function mayBegin({ fingerprint, after }: NewKeyedRequest, known: KeyedRequest): boolean {
   if (known.answer !== undefined || known.fingerprint !== fingerprint) return false;
   const { hold } = known;
