@@ -271,12 +271,16 @@ export class SessionFold {
     return !job.isQueued && this.#onlyAwaits(call) ? harmless(job) : job;
   }
 
+  /** Not by recursion: a log may say that calls were made in one another, and may nest them as deep as it is long. */
   #onlyAwaits({ callId }: OpenCall): boolean {
-    const nested = [...(this.#nested.get(callId) ?? [])];
-    return (
-      nested.length > 0 &&
-      nested.every((made) => ((this.#nested.get(made.callId)?.size ?? 0) === 0 ? made.isAsked : this.#onlyAwaits(made)))
-    );
+    const made = new Set(this.#nested.get(callId));
+    for (const call of made) {
+      const inside = this.#nested.get(call.callId);
+      if (inside === undefined || inside.size === 0) {
+        if (!call.isAsked) return false;
+      } else for (const one of inside) made.add(one);
+    }
+    return made.size > 0;
   }
 
   /** Applies an input or output to a job. A job that asks while a nested call runs does not only wait: that call may be what crashed the process. */

@@ -324,7 +324,9 @@ function enclosingCalls({ registry }: RuntimeSession, open: readonly OpenCall[])
   const byId = new Map(open.map((call) => [call.callId, call]));
   return ({ parentCallId }) => {
     const within: EnclosingCall[] = [];
-    for (let outer = byId.get(parentCallId ?? ""); outer !== undefined; outer = byId.get(outer.parentCallId ?? "")) {
+    let outer = byId.get(parentCallId ?? "");
+    // A log that is damaged may say that calls were made in one another.
+    for (; outer !== undefined && within.length < open.length; outer = byId.get(outer.parentCallId ?? "")) {
       const { name, input } = outer.intent?.call ?? outer.call;
       const toolName = outer.job?.toolName ?? registry.get(name)?.qualifiedName ?? name;
       within.push(Object.freeze({ callId: outer.callId, toolName, input: isJsonObject(input) ? input : {} }));

@@ -156,6 +156,24 @@ test("C09 a snapshot that was tampered with is refused wherever it does not fit,
   expect(runtime.session("s").length).toBe(0);
 });
 
+test("C09 jobs with calls that were made in one another, or nested as deep as the log is long, are read like others", () => {
+  const at = { sessionId: "s", turnId: "t", at: 1 };
+  const start = (callId: string, parentCallId?: string) => ({
+    ...at,
+    type: "call-start",
+    callId,
+    call: { name: "echo", input: {} },
+    ...(parentCallId === undefined ? {} : { parentCallId }),
+  });
+  const job = { ...at, type: "job-start", callId: "0", toolName: "default::echo", mode: "background", notify: true };
+  const deep = Array.from({ length: 20_000 }, (_, index) => start(String(index), index === 0 ? undefined : String(index - 1)));
+  const { runtime } = testRuntime({ tools: [echo] });
+  for (const starts of [[start("0", "0")], [start("0"), start("1", "0"), start("0", "1")], deep]) {
+    const from = sent({ haft: "snapshot", version: 1, sessionId: "s", events: [...starts, job], state: {}, engines: {} });
+    expect(runtime.session(undefined, { from }).length).toBe(starts.length + 1);
+  }
+});
+
 test("C09 reserved keys, prototypes and accessors in a snapshot are plain data or gone, and too deep a one is refused", async () => {
   const hostile = {
     lc: 1,
