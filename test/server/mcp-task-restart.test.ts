@@ -11,6 +11,7 @@ import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
 import { temporaryFile } from "../store/temporary-file.ts";
 import { raw, TASKS } from "./mcp-raw.ts";
+import { rawSession } from "./mcp-raw-session.ts";
 import { bundledProgram } from "../bundled-program.ts";
 import { testInCI } from "../test-in-ci.ts";
 
@@ -120,20 +121,20 @@ test("a task that is found again was created and changed last when it was, also 
   expect([createdAt, again]).toEqual([ended["createdAt"], ended]);
 });
 
-/** Servers over one file; the tool ends when it is told to. */
+/** Servers over one file; the tool ends when it is told to, at all of them or at one. */
 function servers() {
   const path = temporaryFile();
   const done = Promise.withResolvers<string>();
   return {
     done,
-    async serve() {
+    async serve({ promise }: Pick<typeof done, "promise"> = done) {
       const tool = {
         name: "read",
         description: "Reads.",
         inputSchema: { type: "object" },
         effects: readOnly("disk"),
         mode: "background",
-        execute: () => done.promise,
+        execute: () => promise,
       } as const;
       const runtime = createRuntime({ store: sqliteStore({ path }), tools: [tool], ports: { log: { debug() {}, warn() {} } } });
       await runtime.open();
@@ -187,3 +188,29 @@ test("a task whose session another process has taken over ends there, and is no 
   await taken.close();
   expect(await until(second.url, taskId, "completed")).toEqual(ended);
 });
+
+test.each(["has ended there", "runs there"])(
+  "a wait for the result of a task that another process has taken over and that %s ends",
+  async (how) => {
+    const { serve } = servers();
+    const dones = [Promise.withResolvers<string>(), Promise.withResolvers<string>()] as const;
+    const [first, second] = [await serve(dones[0]), await serve(dones[1])];
+    const { post, messages } = await rawSession(first.url, "2025-11-25");
+    const ask = async (id: number, method: string, params: JsonObject) =>
+      (await messages(post({ jsonrpc: "2.0", id, method, params })))[0] as { readonly result: JsonObject };
+    const { task } = (await ask(1, "tools/call", { name: "read", arguments: {}, task: {} })).result as { task: { taskId: string } };
+    const waiting = ask(2, "tasks/result", { taskId: task.taskId });
+    const { id = "" } = first.runtime.sessions.list().find((session) => session.id.startsWith("mcp-task-")) ?? {};
+    const taken = await second.runtime.resume(id, { takeOver: true });
+    if (how === "has ended there") {
+      dones[1].resolve("second");
+      await vi.waitFor(() => expect(taken.jobs).toEqual([]), WAIT);
+      await taken.close();
+    }
+    dones[0].resolve("first");
+    const over =
+      how === "runs there" ? { error: { message: expect.stringContaining("is open in") } } : { result: { content: [{ text: "second" }] } };
+    expect(await waiting).toMatchObject(over);
+    dones[1].resolve("second");
+  },
+);

@@ -42,6 +42,7 @@ export class ServedTask {
   #updatedAt: number;
   #statusMessage: string | undefined;
   #end: TaskEnd | undefined;
+  #isLeft = false;
   #told: string;
 
   constructor(options: ServedTaskOptions) {
@@ -82,6 +83,17 @@ export class ServedTask {
     if (this.#end !== undefined) return;
     this.#end = end;
     this.touch(at);
+  }
+
+  /** Whether another process runs it now: it does not change here any more, and must be looked up again. */
+  get isLeft(): boolean {
+    return this.#isLeft;
+  }
+
+  /** Leaves it to the process that runs it, and calls the listeners a last time. */
+  leave(): void {
+    this.#isLeft = true;
+    for (const listener of this.#listeners) listener(this);
   }
 
   /** Requests cancellation; the task may still end otherwise. */

@@ -83,7 +83,7 @@ export async function takeUpTask(
     return undefined;
   }
   const task = begin(parts, { place, callId: entry.callId, exchange, createdAt: session.log[0]?.at });
-  if (entry.result === undefined) void follow(parts, { ...side, task, own: session, callId: entry.callId });
+  if (entry.result === undefined) void follow(parts, { ...side, place, task, own: session, callId: entry.callId });
   else {
     task.finish(await endOf(entry.result), endedAt(session, entry.callId));
     exchange.finish();
@@ -128,6 +128,7 @@ export function taskQuestions(hasBegun: () => boolean): TaskQuestions {
 }
 
 interface Followed extends TaskSide {
+  readonly place: Pick<TaskPlace, "id" | "sessionId">;
   readonly task: ServedTask;
   readonly session: RuntimeSession;
   /** The session, if it exists for the task alone. */
@@ -137,10 +138,11 @@ interface Followed extends TaskSide {
 
 async function follow(
   { tasks, runtime, settings }: TaskParts,
-  { task, session, own, callId, exchange, client, endOf }: Followed,
+  { task, place, session, own, callId, exchange, client, endOf }: Followed,
 ): Promise<void> {
   const asking = new JobQuestions(runtime, client);
   const stop = session.onJob((job) => asking.notice(job, callId));
+  let isLeft = false;
   try {
     const now = runtime.jobs.get(callId);
     if (now !== undefined) asking.notice(now, callId);
@@ -148,7 +150,8 @@ async function follow(
     task.finish(hasResult(ended) ? await endOf(ended.result) : lost(), endedAt(session, callId));
   } catch (thrown: unknown) {
     if (tasks.isClosed) return; // a later server continues it
-    if (own !== undefined && ToolError.fromUnknown(thrown).code === "conflict") return tasks.leaveTo(own.id); // another process owns its session
+    isLeft = own !== undefined && ToolError.fromUnknown(thrown).code === "conflict"; // another process owns its session
+    if (isLeft) return tasks.leaveTo(place.sessionId);
     settings.log.warn(`The end of a task over MCP could not be recorded: ${describeThrown(thrown)}`);
     task.finish(lost());
   } finally {
@@ -157,6 +160,7 @@ async function follow(
     await own
       ?.close()
       .catch((thrown: unknown) => settings.log.warn(`The session of a task could not be closed: ${describeThrown(thrown)}`));
+    if (isLeft) task.leave(); // after the close: those who wait for the task look it up again, and must not find its session open
   }
 }
 

@@ -58,8 +58,12 @@ function addLegacy(serving: Serving): void {
     return task.legacyFacts;
   });
   handleOther("tasks/result", async (request, context) => {
-    const task = await taskOf(serving, request, context, findTask);
-    return related(serving, task, await resultOf(task, context, senderTo(context, serving.gateway.suspensions)));
+    const send = senderTo(context, serving.gateway.suspensions);
+    for (;;) {
+      const task = await taskOf(serving, request, context, findTask);
+      const end = await resultOf(task, context, send);
+      if (end !== undefined) return related(serving, task, end);
+    }
   });
 }
 
@@ -69,13 +73,16 @@ async function taskOf(serving: Serving, request: McpRequest, context: ServerCont
   throw new serving.gateway.sdk.ProtocolError(INVALID_PARAMS, "There is no such task, or not any more.");
 }
 
-/** Waits for the end of a task, and asks its questions meanwhile. A question that is not answered in time stays open, and ends the wait. */
-async function resultOf(task: ServedTask, { mcpReq }: ServerContext, send: ReturnType<typeof senderTo>): Promise<TaskEnd> {
+/**
+ * Waits for the end of a task, and asks its questions meanwhile. A question that is not answered in time stays open, and ends the wait. Undefined if another
+ * process has taken the task over.
+ */
+async function resultOf(task: ServedTask, { mcpReq }: ServerContext, send: ReturnType<typeof senderTo>): Promise<TaskEnd | undefined> {
   const asked = new Set<string>();
   const gone = new AbortController();
   const signal = AbortSignal.any([mcpReq.signal, gone.signal]);
   for (;;) {
-    if (task.end !== undefined) return task.end;
+    if (task.end !== undefined || task.isLeft) return task.end;
     const changed = nextChange(task);
     for (const [key, { method, params }] of task.exchange?.requests ?? []) {
       if (asked.has(key)) continue;
