@@ -10,6 +10,7 @@ import { approvalId } from "../../policy/approval/approval-digest.ts";
 import { undecided } from "../../policy/approval/approval-refusals.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { definitionOf } from "../../registry/definition-of.ts";
+import { untilKept } from "../attempt/until-kept.ts";
 import { CallRun, type AdmittedCall } from "../call-run.ts";
 import { callsAround } from "../context/calls-around.ts";
 import { noteWait } from "../finish/call-timing.ts";
@@ -54,10 +55,16 @@ export async function askApproval(run: AdmittedCall, reason: string, whole?: Who
   const waited = await waitFor(run, question, { endsAt: run.deadlineAt, late: () => notInTime(qualifiedName) });
   countAwaiting(asking, -1);
   noteWait(run, "approval", since);
-  if ("value" in waited) return waited.value ?? run;
+  if ("value" in waited) return waited.value ?? (await untilYesIsKept(run)) ?? run;
   if ("thrown" in waited) throw waited.thrown;
   controller.abort(waited.ended);
   return waited.ended;
+}
+
+/** A call in a job that ends its process at once after the yes would else be one that waited for a person then, and be run again and again. */
+function untilYesIsKept(run: AdmittedCall): Promise<ToolError | undefined> | undefined {
+  if (run.written === undefined || callsAround(run).every(({ job }) => job === undefined)) return undefined;
+  return untilKept(run, { late: () => notInTime(run.plan.qualifiedName), failed: (error) => error });
 }
 
 function notInTime(qualifiedName: string): ToolError {

@@ -8,6 +8,7 @@ import { memoryStore } from "../../../src/store/memory-store.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
 import { inCI } from "../../ci.ts";
 import { testRuntime, tool } from "../bench-runtime.ts";
+import { CrashDisk } from "../crash-disk.ts";
 import { FailingStore } from "../session/failing-store.ts";
 
 const never = (): Promise<never> => new Promise(() => {});
@@ -324,4 +325,26 @@ test("a job that was handed over at its first start is parked at the third end o
   await last.resume("s");
   const { state, error } = await last.jobs.wait(id);
   expect([state, error?.message, started.mock.calls.length]).toEqual(["parked", expect.stringContaining("ended 3 times"), 4]);
+});
+
+test("a call in a job begins once the yes to it is written: one that ends its process at once did not wait for a person then", async () => {
+  const disk = new CrashDisk();
+  const store = disk.store();
+  let writtenBefore: readonly string[] | undefined;
+  const look = tool("look", () => void (writtenBefore = disk.events("s").map(({ type }) => type)), { effects: READS });
+  const outer: Tool = {
+    name: "outer",
+    description: "Looks.",
+    inputSchema: { type: "object" },
+    composite: true,
+    mode: "background",
+    execute: (_, { execute }) => execute({ name: "look" }),
+  };
+  const { runtime } = testRuntime({ store, tools: [look, outer], approval: { approve: () => "allow-once", always: ["look"] } });
+  void runtime.session("s").execute({ name: "outer" });
+  for (let turn = 0; turn < 100 && writtenBefore === undefined; turn++) {
+    await settle();
+    store.flush();
+  }
+  expect(writtenBefore).toContain("approval-answer");
 });
