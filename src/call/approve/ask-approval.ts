@@ -10,6 +10,7 @@ import { approvalId } from "../../policy/approval/approval-digest.ts";
 import { undecided } from "../../policy/approval/approval-refusals.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { definitionOf } from "../../registry/definition-of.ts";
+import { notStarted, startedTooLate } from "../attempt/not-started.ts";
 import { untilKept } from "../attempt/until-kept.ts";
 import { CallRun, type AdmittedCall } from "../call-run.ts";
 import { callsAround } from "../context/calls-around.ts";
@@ -61,10 +62,13 @@ export async function askApproval(run: AdmittedCall, reason: string, whole?: Who
   return waited.ended;
 }
 
-/** A call in a job that ends its process at once after the yes would else be one that waited for a person then, and be run again and again. */
+/** Of a call in a job: where it ends its process at once, the log must not say that it waited for the answer then, as that is no reason to park the job. */
 function untilYesIsKept(run: AdmittedCall): Promise<ToolError | undefined> | undefined {
   if (run.written === undefined || callsAround(run).every(({ job }) => job === undefined)) return undefined;
-  return untilKept(run, { late: () => notInTime(run.plan.qualifiedName), failed: (error) => error });
+  return untilKept(run, {
+    late: () => startedTooLate(run, "the store had not written its approval before the call's deadline."),
+    failed: (error) => notStarted(run, error),
+  });
 }
 
 function notInTime(qualifiedName: string): ToolError {
