@@ -18,7 +18,10 @@ test.each([
     }),
   ]);
   await log.close();
-  const runtime = createRuntime({ store, tools: [{ name: "echo", description: "Echoes.", execute: () => "echo" }] });
+  const runtime = createRuntime({
+    store,
+    tools: [{ name: "echo", description: "Echoes.", inputSchema: { type: "object" }, execute: () => "echo" }],
+  });
   const { history } = await runtime.resume("s");
   expect(history.map(({ callId, result }) => [callId, result?.output])).toEqual(Object.keys(madeIn).map((callId) => [callId, "echo"]));
   await runtime.close();
