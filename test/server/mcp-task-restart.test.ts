@@ -199,7 +199,8 @@ test.each(["has ended there", "runs there"])(
     const ask = async (id: number, method: string, params: JsonObject) =>
       (await messages(post({ jsonrpc: "2.0", id, method, params })))[0] as { readonly result: JsonObject };
     const { task } = (await ask(1, "tools/call", { name: "read", arguments: {}, task: {} })).result as { task: { taskId: string } };
-    const waiting = ask(2, "tasks/result", { taskId: task.taskId });
+    const begun = await post({ jsonrpc: "2.0", id: 2, method: "tasks/result", params: { taskId: task.taskId } });
+    await ask(3, "ping", {}); // so that the wait has begun
     const { id = "" } = first.runtime.sessions.list().find((session) => session.id.startsWith("mcp-task-")) ?? {};
     const taken = await second.runtime.resume(id, { takeOver: true });
     if (how === "has ended there") {
@@ -210,7 +211,7 @@ test.each(["has ended there", "runs there"])(
     dones[0].resolve("first");
     const over =
       how === "runs there" ? { error: { message: expect.stringContaining("is open in") } } : { result: { content: [{ text: "second" }] } };
-    expect(await waiting).toMatchObject(over);
+    expect((await messages(Promise.resolve(begun)))[0]).toMatchObject(over);
     dones[1].resolve("second");
   },
 );
