@@ -66,10 +66,10 @@ export class McpDurations {
     if (entry === undefined || origin !== "live" || fault !== undefined) return;
     for (const { durationMs, errorType } of this.#open.get(callId)?.ended ?? [])
       instruments.mcpDuration.record(durationMs / 1_000, {
-      [ATTRIBUTES.operation]: OPERATIONS.tool,
+        [ATTRIBUTES.operation]: OPERATIONS.tool,
         [ATTRIBUTES.toolName]: shownName(name),
-      ...mcpAttributes(entry.tool),
-      ...(errorType === undefined ? {} : { [ATTRIBUTES.errorType]: errorType }),
-    });
+        ...mcpAttributes(entry.tool),
+        ...(errorType === undefined ? {} : { [ATTRIBUTES.errorType]: errorType }),
+      });
   }
 }
