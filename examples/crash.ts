@@ -50,7 +50,7 @@ console.log("what happened:", done.toSorted().join(", "));
 rmSync(folder, { recursive: true });
 
 /* Prints:
-pay: Error (outcome_unknown): The process ended while default::pay ran; whether it had its effect is not known.
+pay: Error (outcome_unknown): The process ended while default::pay ran; it is not known whether it took effect.
 Hint: Check before calling it again.
 transfer: done, says the bank
 label: done

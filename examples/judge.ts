@@ -39,5 +39,5 @@ await runtime.close();
 /* Prints:
 paid 700 to landlord
 Error (vetoed): The judge says no: ten times the usual rent.
-Error (vetoed): The hook "judge" that must agree to pay threw: The model scripted has no reply left: its script holds 2, and this is request 3.
+Error (vetoed): The hook "judge", which must agree to pay, threw: The model scripted has no reply left: its script holds 2, and this is request 3.
 */

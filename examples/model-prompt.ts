@@ -54,7 +54,7 @@ You look after a shop.
 The shop closes at six.
 
 Count before you promise anything.
-→ Error (permission_denied): default::order may be called once its documentation was read in this session: call manual::info with {"name":"default::order"} first.
+→ Error (permission_denied): default::order may be called only after its documentation has been read in this session: call manual::info with {"name":"default::order"} first.
 Hint: Then call it again with what the documentation says.
 → Orders one box. A box of bread holds 12 loaves and cannot be given back.
 → a box of bread is ordered

@@ -64,7 +64,7 @@ export function hookFailed(run: CallRun, hook: Hook, what: string): HookAnswer<n
   const outcome = run.failure?.outcome ?? (run.attempts > 0 ? "unknown" : "not_started");
   return {
     said: undefined,
-    ended: new ToolError("vetoed", `The hook "${hook.name}" that must agree to ${run.toolName} ${what}`, {
+    ended: new ToolError("vetoed", `The hook "${hook.name}", which must agree to ${run.toolName}, ${what}`, {
       retryable: false,
       outcome,
       ...(outcome === "unknown" ? { hint: "The call has run: check before calling it again." } : {}),
@@ -75,7 +75,7 @@ export function hookFailed(run: CallRun, hook: Hook, what: string): HookAnswer<n
 function hookTooLate(run: CallRun, hook: Hook, wasLate: boolean): ToolError {
   const message = wasLate
     ? `${run.toolName} had not ended when its deadline passed.`
-    : `The deadline of ${run.toolName} passed while the hook "${hook.name}" had its result.`;
+    : `The deadline of ${run.toolName} passed while the hook "${hook.name}" processed its result.`;
   return new ToolError("timeout", message, {
     retryable: false,
     ...(run.failure === undefined ? {} : { outcome: run.failure.outcome }),

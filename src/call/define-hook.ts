@@ -41,7 +41,7 @@ export function defineHook<Input extends SchemaSource>(options: ToolHook<Input>)
   checkKnownKeys<Partial<Record<keyof ToolHook<SchemaSource>, unknown>>>(options, OPTIONS, "defineHook()");
   const { tool, toolset = DEFAULT_NAMESPACE } = options;
   if (typeof tool?.inputSchema !== "object" || typeof tool.name !== "string")
-    throw new ToolError("invalid_argument", "defineHook() takes the tool that it looks at: defineHook({ tool, name, beforeCall }).");
+    throw new ToolError("invalid_argument", "defineHook() needs the tool that the hook is for: defineHook({ tool, name, beforeCall }).");
   if (options.beforeCall === undefined && options.afterCall === undefined)
     throw new ToolError("invalid_argument", `The hook ${JSON.stringify(options.name)} has neither beforeCall nor afterCall.`);
   checkText(toolset, "defineHook({ toolset })", "the name of a toolset");

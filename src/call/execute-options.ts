@@ -123,24 +123,27 @@ export interface ProgressingCall {
 
 /** Returns the error of invalid options; undefined if they are valid. */
 export function wrongOptions(options: ExecuteOptions): ToolError | undefined {
-  if (!isOptionsObject(options)) return wrongKind("The options of execute() are an object", options);
+  if (!isOptionsObject(options)) return wrongKind("The options of execute() must be an object", options);
   const unknown = unknownKey(options, EXECUTE_OPTIONS, "execute()");
   if (unknown !== undefined) return unknown;
   const { signal, onError, allow, shown, strict } = options;
   if (signal !== undefined && !(typeof signal?.aborted === "boolean" && typeof signal.addEventListener === "function")) {
     const hint = signal instanceof AbortController ? "Give controller.signal." : undefined;
-    return wrongKind('The option "signal" of execute() is an AbortSignal', signal, hint);
+    return wrongKind('The option "signal" of execute() must be an AbortSignal', signal, hint);
   }
   if (shown !== undefined && !Array.isArray(shown))
-    return new ToolError("invalid_argument", 'The option "shown" of execute() is an array of messages, as session.messages() gives it.');
+    return new ToolError(
+      "invalid_argument",
+      'The option "shown" of execute() must be an array of messages, as session.messages() returns them.',
+    );
   if (strict !== undefined && typeof strict !== "boolean")
-    return new ToolError("invalid_argument", `The option "strict" of execute() is a boolean, not ${typeInWords(strict)}.`);
+    return new ToolError("invalid_argument", `The option "strict" of execute() must be a boolean, not ${typeInWords(strict)}.`);
   const notPrincipal = wrongPrincipal(options.principal, "execute()");
   if (notPrincipal !== undefined) return notPrincipal;
   const wrongRules = allow === undefined ? undefined : unusable(allow);
   if (wrongRules !== undefined) return wrongRules;
   if (onError === undefined || onError === "result" || onError === "throw") return undefined;
-  return new ToolError("invalid_argument", `The option "onError" of execute() is "result" or "throw", not ${quoted(onError)}.`);
+  return new ToolError("invalid_argument", `The option "onError" of execute() must be "result" or "throw", not ${quoted(onError)}.`);
 }
 
 function unusable(allow: VisibilityRules): ToolError | undefined {
@@ -154,7 +157,7 @@ function unusable(allow: VisibilityRules): ToolError | undefined {
 
 /** The error of a method that was called without its object: `const { execute } = session`. */
 function detached(method: string, owner: string): ToolError {
-  return new ToolError("invalid_argument", `${method}() was called without its ${owner}: it was taken off the object.`, {
+  return new ToolError("invalid_argument", `${method}() was called without its ${owner}: the method was detached from its object.`, {
     hint: `Call ${owner}.${method}(…), or keep (call) => ${owner}.${method}(call).`,
   });
 }

@@ -124,7 +124,7 @@ export class FallbackChains {
     const answerers = this.#answerers(sourceList(sources, whose), replay);
     const missing = answerers.find(({ source, engine }) => engine === undefined && !isReal(source) && source !== "cache");
     if (missing === undefined) return answerers;
-    throw new ToolError("invalid_argument", `${whose} names ${missing.source}, and answers.engines has none for it.`, {
+    throw new ToolError("invalid_argument", `${whose} names ${missing.source}, and answers.engines has no engine for it.`, {
       hint: `Give createRuntime({ answers: { engines: { ${missing.source}: … } } }).`,
     });
   }
@@ -141,19 +141,20 @@ function inSequence(engine: Engine | undefined): boolean {
 }
 
 function checkOptions(options: AnswerOptions): void {
-  if (!isObject(options)) throw new ToolError("invalid_argument", "The option answers of createRuntime is an object.");
+  if (!isObject(options)) throw new ToolError("invalid_argument", 'The option "answers" of createRuntime() must be an object.');
   checkKnownKeys(options, { rules: true, engines: true, simulation: true, onRecord: true }, "createRuntime({ answers })");
   const { rules = [], engines = {}, onRecord } = options;
   if (!Array.isArray(rules) || !rules.every(isObject))
-    throw new ToolError("invalid_argument", "answers.rules is an array of { tools, from }.");
+    throw new ToolError("invalid_argument", "answers.rules must be an array of { tools, from }.");
   for (const [index, rule] of rules.entries())
     checkKnownKeys<Partial<Record<keyof AnswerRule, unknown>>>(
       rule,
       { tools: true, from: true, realOnly: true },
       `answers.rules[${index}]`,
     );
-  if (!isObject(engines)) throw new ToolError("invalid_argument", "answers.engines is an object with an engine for each source.");
-  if (onRecord !== undefined && typeof onRecord !== "function") throw new ToolError("invalid_argument", "answers.onRecord is a function.");
+  if (!isObject(engines)) throw new ToolError("invalid_argument", "answers.engines must be an object with an engine for each source.");
+  if (onRecord !== undefined && typeof onRecord !== "function")
+    throw new ToolError("invalid_argument", "answers.onRecord must be a function.");
 }
 
 function enginesOf(engines: NonNullable<AnswerOptions["engines"]>): ReadonlyMap<AnswerSource, Engine> {
@@ -163,9 +164,9 @@ function enginesOf(engines: NonNullable<AnswerOptions["engines"]>): ReadonlyMap<
     if (source === undefined)
       throw new ToolError(
         "invalid_argument",
-        `answers.engines has ${JSON.stringify(name)}, which is not a source that an engine answers for.`,
+        `answers.engines has ${JSON.stringify(name)}, which is not a source that an engine can answer for.`,
         {
-          hint: `There are: ${ENGINE_SOURCES.join(", ")}.`,
+          hint: `Known sources: ${ENGINE_SOURCES.join(", ")}.`,
         },
       );
     if (typeof engine?.call !== "function")

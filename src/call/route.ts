@@ -164,7 +164,7 @@ function live(question: RouteQuestion): Route | ToolError {
   if (isBranch && isShared(engine) && writesWorld(question)) {
     return new ToolError(
       "not_forkable",
-      `${toolName} would change what its engine "${engine.kind}" shares with the session this one is a branch of.`,
+      `${toolName} would change what its engine "${engine.kind}" shares with the session that this one branches from.`,
       {
         operatorHint: "Call it in the session itself, or give the engine forkSession().",
       },
@@ -189,6 +189,6 @@ function notSimulatable(question: RouteQuestion, isDirty: boolean): ToolError {
     ? "declares no effects, so it may do anything"
     : `would write ${effects.writes.slice(0, 5).join(", ") || "something"}`;
   return new ToolError("not_simulatable", `${toolName} was not run: it ${reason}, and this is a simulation.`, {
-    operatorHint: "Declare what the tool reads and writes, give the runtime a standIn engine, or allow it by allowSideEffects.",
+    operatorHint: "Declare what the tool reads and writes, give the runtime a standIn engine, or allow it with allowSideEffects.",
   });
 }

@@ -110,7 +110,7 @@ class HttpClient implements HaftClient {
   async *follow(sessionId: string, options: FollowOptions = {}): AsyncGenerator<ReceivedEvent, void, undefined> {
     const { signal } = Object(options) as FollowOptions;
     if (typeof options !== "object" || options === null || (signal !== undefined && !(signal instanceof AbortSignal)))
-      throw new ApiError("The options of follow() are an object: { after, signal }, with an AbortSignal.", { status: 0 });
+      throw new ApiError("The options of follow() must be an object: { after, signal }, with an AbortSignal.", { status: 0 });
     const url = `${this.#origin}/v1/sessions/${pathPart(sessionId)}/events`;
     const follower = new EventFollower(
       async (headers, signal) => this.#fetch(url, { headers: await this.#headers(headers), signal }),

@@ -115,7 +115,7 @@ class SessionAgent implements Agent {
   #handed: ReadonlySet<string> = new Set();
 
   constructor(options: AgentOptions) {
-    if (!isOptionsObject(options)) throw wrongKind("The options of createAgent() are an object", options, "{ model, session }");
+    if (!isOptionsObject(options)) throw wrongKind("The options of createAgent() must be an object", options, "{ model, session }");
     const { onResult: _result, onError: _error, triggers, ...rest } = options;
     if (triggers !== undefined && typeof triggers.of !== "function")
       throw new ToolError("invalid_argument", 'The option "triggers" of createAgent() must come from createTriggers().');

@@ -20,7 +20,7 @@ export function sourceList(sources: unknown, whose: string): readonly AnswerSour
   const wrong = list.filter((source) => !isSource(source));
   if (wrong.length > 0 || list.length === 0)
     throw new ToolError("invalid_argument", `${whose} names ${wrong[0] === undefined ? "no source" : `the source ${show(wrong[0])}`}.`, {
-      hint: `There are: ${ANSWER_SOURCES.join(", ")}.`,
+      hint: `Known sources: ${ANSWER_SOURCES.join(", ")}.`,
     });
   const sourcesOnly = list.filter(isSource);
   const real = sourcesOnly.find(isReal);

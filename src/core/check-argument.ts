@@ -64,7 +64,7 @@ export function checkResult(given: unknown, owner: string): void {
 /** Refuses a value that is not a registered tool. @throws ToolError `invalid_argument` */
 export function checkRegistered(given: unknown, owner: string): void {
   const fits = typeof given === "object" && given !== null && "tool" in given && "qualifiedName" in given;
-  checkArgument(fits, owner, "a registered tool", given, "runtime.registry.require(name) gives one, and list() all of them.");
+  checkArgument(fits, owner, "a registered tool", given, "runtime.registry.require(name) returns one, and list() returns all of them.");
 }
 
 /** Refuses a value that is not a model. @throws ToolError `invalid_argument` */

@@ -68,10 +68,10 @@ export const ERROR_CODES = {
   invalid_input: { ...VALIDATION, when: "The input does not fit the tool's schema, even after repair.", http: 422 },
   too_large: { ...VALIDATION, when: "The input or the output is deeper or larger than the limits allow.", http: 413 },
   not_found: { ...LOOKUP, when: "No tool, toolset or result has this name.", http: 404 },
-  ambiguous: { ...LOOKUP, when: "A bare name fits tools of several toolsets.", http: 409, jsonRpc: -32602 },
+  ambiguous: { ...LOOKUP, when: "A bare name matches tools of several toolsets.", http: 409, jsonRpc: -32602 },
   gone: {
     ...LOOKUP,
-    when: "Events are to be read on from a place that is not known, or no longer.",
+    when: "Events were to be read from a position that is not known, or no longer known.",
     actor: "programmer",
     http: 410,
     jsonRpc: -32602,
@@ -125,7 +125,7 @@ export const ERROR_CODES = {
     jsonRpc: -32003,
   },
   cancelled: { ...EXECUTION, when: "The caller cancelled the call.", actor: "user", http: 499, jsonRpc: -32800, exit: 130 },
-  outcome_unknown: { ...EXECUTION, when: "The process ended while the call ran; whether it had its effect is not known.", actor: "user" },
+  outcome_unknown: { ...EXECUTION, when: "The process ended while the call ran; it is not known whether it took effect.", actor: "user" },
   job_parked: {
     ...EXECUTION,
     when: "A background job was running each time its process ended, too often to be run again.",
@@ -135,7 +135,7 @@ export const ERROR_CODES = {
   rate_limited: { ...NETWORK, when: "The service behind the tool asked to slow down.", outcome: "not_started", http: 429, jsonRpc: -32002 },
   model_failed: {
     ...EXECUTION,
-    when: "The model's provider refused the request, failed in the middle of its answer, or answered what cannot be read.",
+    when: "The model's provider refused the request, failed in the middle of its answer, or gave an answer that cannot be read.",
     outcome: "failed",
     http: 502,
     jsonRpc: -32603,

@@ -105,7 +105,7 @@ function unusableError(code: unknown, message: unknown): TypeError {
   const given = typeof code === "string" ? JSON.stringify(code.slice(0, 100)) : typeInWords(code);
   if (typeof message === "string")
     return new TypeError(
-      `ToolError has no code ${given}. A handler that failed takes "execution_failed". There are ${Object.keys(ERROR_CODES).join(", ")}.`,
+      `ToolError has no code ${given}. Use "execution_failed" for a handler that failed. Known codes: ${Object.keys(ERROR_CODES).join(", ")}.`,
     );
   return new TypeError(`new ToolError(code, message) takes a message as a string, not ${typeInWords(message)}; its code is ${given}.`);
 }

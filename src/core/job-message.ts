@@ -35,9 +35,9 @@ export function pendingResult({ callId, id, name, mode }: PendingCall): ToolResu
 }
 
 const LATER: Readonly<Record<PendingCall["mode"], string>> = {
-  background: "Its end comes in a later message.",
-  stateful: "What it says and asks comes in later messages, and so does its end.",
-  elsewhere: "It belongs to another session: its end does not come here, and no tool here reaches it.",
+  background: "Its result comes in a later message.",
+  stateful: "What it says and asks comes in later messages, and so does its result.",
+  elsewhere: "It belongs to another session: its result does not come here, and no tool here can reach it.",
 };
 
 /** Creates the message about a job. @param said the question of the job, or its result once it has ended */
@@ -61,10 +61,10 @@ export function jobText(
 }
 
 const ENDINGS: Readonly<Record<ToolResult["status"], string>> = {
-  ok: "has ended well:",
+  ok: "has succeeded:",
   partial: "has ended, and its output breaks its schema:",
   error: "has failed:",
   cancelled: "was cancelled:",
-  skipped: "was not begun:",
+  skipped: "was not started:",
   pending: "continues:",
 };

@@ -31,7 +31,7 @@ export function endState(status: Exclude<ResultStatus, "pending">, errorCode: st
 export function checkJobStates(states: unknown, where: string): void {
   // `includes` works for any value
   if (states === undefined || (Array.isArray(states) && states.every((state) => JOB_STATES.includes(state as JobState)))) return;
-  throw new ToolError("invalid_argument", `The states of ${where} are an array of ${JOB_STATES.join(", ")}.`);
+  throw new ToolError("invalid_argument", `The states of ${where} must be an array of ${JOB_STATES.join(", ")}.`);
 }
 
 /** A call that runs or ran in the background. */

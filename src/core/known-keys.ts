@@ -50,7 +50,7 @@ const OTHER_NAMES: ReadonlyMap<string, readonly string[]> = new Map([
 ]);
 
 const CHECKS_HINT =
-  "Checks of calls are hooks of createRuntime(), and rules on when a run ends stopWhen of createLoop(). Check the message of a user before run(), and its text after it.";
+  "Check calls with hooks of createRuntime(), and end a run early with stopWhen of createLoop(). Check the message of a user before run(), and the text of the run after it.";
 const OUTPUT_HINT = "The schema is an option of the run: loop.run(prompt, { output: schema }).";
 const LIMITS_HINT = "The limits belong to the loop: createLoop({ limits: { maxRounds } }).";
 
@@ -61,11 +61,11 @@ const OF_AGENTS: ReadonlySet<string> = new Set(["createRuntime()", "createLoop()
 const OTHER_PLACES: ReadonlyMap<string, string> = new Map([
   [
     "context",
-    "The data of handlers is data of createRuntime(), or of one loop createLoop({ calls: { data } }); handlers find it in context.data.",
+    "Data for handlers is the option data of createRuntime(), or for one loop createLoop({ calls: { data } }); handlers read it from context.data.",
   ],
   [
     "handoffs",
-    "An agent that another one calls is a tool: delegateTool() of haft/delegate. One that takes over is another system and allow, both of which may be functions.",
+    "An agent that another one calls is a tool: delegateTool() of haft/delegate. For one that takes over, change system and allow, both of which may be functions.",
   ],
   ["inputGuardrails", CHECKS_HINT],
   ["outputGuardrails", CHECKS_HINT],
@@ -74,7 +74,7 @@ const OTHER_PLACES: ReadonlyMap<string, string> = new Map([
   ["mcpServers", "MCP servers are toolsets of the runtime: createRuntime({ toolsets: [mcpToolset(name, options)] })."],
   [
     "modelSettings",
-    "Its settings are options by themselves: temperature, toolChoice, parallelCalls, maxOutputTokens, reasoningEffort, and native for the provider's own.",
+    "Model settings are options of their own: temperature, toolChoice, parallelCalls, maxOutputTokens, reasoningEffort, and native for the provider's own.",
   ],
   ["outputType", OUTPUT_HINT],
   ["structuredOutput", OUTPUT_HINT],
@@ -91,7 +91,7 @@ export type OptionNames<Options> = Readonly<Record<Options extends unknown ? key
 
 /** Refuses what is not an object, unknown keys, and wrong types. @param owner for example `session()` @throws ToolError `invalid_argument` */
 export function checkKnownKeys<Options extends object>(options: Options, known: OptionNames<Options>, owner: string): void {
-  if (!isOptionsObject(options)) throw wrongKind(`The options of ${owner.replace(/^The /u, "the ")} are an object`, options);
+  if (!isOptionsObject(options)) throw wrongKind(`The options of ${owner.replace(/^The /u, "the ")} must be an object`, options);
   const unknown = unknownKey(options, known, owner);
   if (unknown !== undefined) throw unknown;
   // Walks the known names, because an option may come from a getter of a class, which does not show up as a key of the options.
@@ -135,7 +135,7 @@ function checkType(options: object, name: string, type: unknown, owner: string):
   const wanted = (Array.isArray(type) ? type : [type]).filter(isOptionType);
   if (wanted.length === 0 || wanted.some((each) => TYPES[each](value))) return;
   const hint = hintFor(wanted, value);
-  throw wrongKind(`The option ${JSON.stringify(name)} of ${owner} is ${wanted.map(inWords).join(" or ")}`, value, hint);
+  throw wrongKind(`The option ${JSON.stringify(name)} of ${owner} must be ${wanted.map(inWords).join(" or ")}`, value, hint);
 }
 
 function inWords(type: OptionType): string {
@@ -145,7 +145,7 @@ function inWords(type: OptionType): string {
 function hintFor(wanted: readonly OptionType[], value: unknown): string | undefined {
   if (wanted.includes("AbortSignal") && value instanceof AbortController) return "Give controller.signal.";
   if (wanted.includes("strings") && Array.isArray(value)) return `Its item ${notString(value)} is ${quoted(value[notString(value)])}.`;
-  if (wanted.includes("array") && isOptionsObject(value)) return "Put one into an array: [one]. Of a record, give Object.values(record).";
+  if (wanted.includes("array") && isOptionsObject(value)) return "Put one into an array: [one]. For a record, give Object.values(record).";
   return undefined;
 }
 
@@ -171,7 +171,7 @@ function hintOf(key: string, known: readonly string[], owner: string): string {
   const place = other === undefined ? placeOf(key, owner) : undefined;
   if (place !== undefined) return place;
   const near = other ?? nearNames(key, known, 1)[0];
-  return near === undefined ? `There are ${known.join(", ")}.` : `Did you mean ${JSON.stringify(near)}?`;
+  return near === undefined ? `Known options: ${known.join(", ")}.` : `Did you mean ${JSON.stringify(near)}?`;
 }
 
 function placeOf(key: string, owner: string): string | undefined {

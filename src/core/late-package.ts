@@ -37,7 +37,7 @@ export function cannotLoad({ name, need, code = "unavailable" }: LatePackage, th
       operatorHint: `npm install ${name}`,
       cause: thrown,
     });
-  return new ToolError(code, `The package ${name} is installed and cannot be loaded: ${reasonOf(describeThrown(thrown))}; ${need}.`, {
+  return new ToolError(code, `The package ${name} is installed but cannot be loaded: ${reasonOf(describeThrown(thrown))}; ${need}.`, {
     ...options,
     operatorHint: `npm ls ${name} says which version is installed, and whether it fits; npm install ${name} installs it again. In a bundle, mark the package haft as external.`,
     cause: thrown,

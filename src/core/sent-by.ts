@@ -23,6 +23,6 @@ export function wrongPrincipal(principal: unknown, where: string): ToolError | u
   const given = typeof principal === "string" ? `one of ${principal.length}` : typeInWords(principal);
   return new ToolError(
     "invalid_argument",
-    `The option "principal" of ${where} is a string of 1 to ${MAX_ID_LENGTH} characters, not ${given}.`,
+    `The option "principal" of ${where} must be a string of 1 to ${MAX_ID_LENGTH} characters, not ${given}.`,
   );
 }

@@ -16,5 +16,5 @@ export function spanOf(fields: { readonly traceparent?: unknown } | undefined): 
 /** Refuses a `traceparent` that an event cannot hold. @throws ToolError `invalid_argument` */
 export function checkTraceparent(value: unknown, what: string): void {
   if (value === undefined || isTraceparent(value)) return;
-  throw new ToolError("invalid_argument", `The ${what} is a string of 1 to ${MAX_ID_LENGTH} characters.`);
+  throw new ToolError("invalid_argument", `The ${what} must be a string of 1 to ${MAX_ID_LENGTH} characters.`);
 }

@@ -234,7 +234,7 @@ function answersInSequence(
 
 function checkedRewriter(rewriteInput: ExecuteOptions["rewriteInput"]): ExecuteOptions["rewriteInput"] {
   if (rewriteInput === undefined || typeof rewriteInput === "function") return rewriteInput;
-  throw new ToolError("invalid_argument", 'The option "rewriteInput" of execute() is a function of a call.');
+  throw new ToolError("invalid_argument", 'The option "rewriteInput" of execute() must be a function of a call.');
 }
 
 /** Closes the engine sessions that a call without a session opened. */

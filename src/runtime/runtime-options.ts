@@ -207,7 +207,7 @@ function checkApprove(approve: unknown): void {
   if (approve === undefined || approve === "inbox" || typeof approve === "function") return;
   throw new ToolError(
     "invalid_argument",
-    `The option "approve" of createRuntime({ approval }) is a function or "inbox", not ${showValue(approve)}.`,
+    `The option "approve" of createRuntime({ approval }) must be a function or "inbox", not ${showValue(approve)}.`,
   );
 }
 
@@ -290,5 +290,5 @@ function checkHook(hook: Hook): void {
 
 function checkText(value: unknown, name: string): void {
   if (value === undefined || (typeof value === "string" && value !== "")) return;
-  throw new ToolError("invalid_argument", `The option "${name}" of createRuntime() is a string that is not empty.`);
+  throw new ToolError("invalid_argument", `The option "${name}" of createRuntime() must be a string that is not empty.`);
 }

@@ -202,7 +202,7 @@ export class RuntimeSession extends ReceivingSession {
    */
   async submit(call: ToolCall, options: SubmitOptions = NO_OPTIONS): Promise<JobStatus> {
     if (this.simulation !== undefined) throw noJobs();
-    if (!isOptionsObject(options)) throw wrongKind("The options of submit() are an object", options);
+    if (!isOptionsObject(options)) throw wrongKind("The options of submit() must be an object", options);
     return jobOf(await this.execute(call, { ...options, background: true }));
   }
 

@@ -58,7 +58,8 @@ export class HeldTurn implements SessionTurn {
   round(options: RoundOptions = NO_OPTIONS): Round {
     this.#check();
     if (this.#open !== undefined) throw new ToolError("invalid_argument", "A round begins when the one before it is over.");
-    if (typeof options !== "object" || options === null) throw new ToolError("invalid_argument", "The options of round() are an object.");
+    if (typeof options !== "object" || options === null)
+      throw new ToolError("invalid_argument", "The options of round() must be an object.");
     const unknown = options === NO_OPTIONS ? undefined : unknownKey(options, ROUND_OPTIONS, "round()");
     if (unknown !== undefined) throw unknown;
     const { turn, callOptions, refusal, whenDurable } = this.#host;

@@ -99,7 +99,10 @@ function otherCalls(key: string): ToolError {
 /** @throws ToolError `invalid_argument` */
 export function checkIdempotencyKey(key: unknown): asserts key is string {
   if (typeof key === "string" && key !== "" && key.length <= MAX_KEY_LENGTH) return;
-  throw new ToolError("invalid_argument", `The option "idempotencyKey" of execute() is a string of 1 to ${MAX_KEY_LENGTH} characters.`);
+  throw new ToolError(
+    "invalid_argument",
+    `The option "idempotencyKey" of execute() must be a string of 1 to ${MAX_KEY_LENGTH} characters.`,
+  );
 }
 
 /** A digest of the calls, without their ids: SHA-256 over their names and inputs, in hex. */

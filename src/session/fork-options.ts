@@ -23,7 +23,7 @@ export function checkForkOptions(options: ForkOptions, isSimulation: boolean): v
   checkKnownKeys(options, { id: true, simulated: true, allowSideEffects: ["array", "boolean"] }, "fork()");
   const { simulated, allowSideEffects } = options;
   if (simulated !== undefined && typeof simulated !== "boolean")
-    throw new ToolError("invalid_argument", `The option "simulated" of fork() is a boolean, not ${quoted(simulated)}.`);
+    throw new ToolError("invalid_argument", `The option "simulated" of fork() must be a boolean, not ${quoted(simulated)}.`);
   if (allowSideEffects !== undefined && simulated !== true && !isSimulation) {
     throw new ToolError(
       "invalid_argument",

@@ -116,7 +116,7 @@ function checkReceiveOptions(options: ReceiveOptions): void {
   if (notPrincipal !== undefined) throw notPrincipal;
   for (const [name, value] of Object.entries({ sender, triggerId }))
     if (value !== undefined && typeof value !== "string")
-      throw new ToolError("invalid_argument", `The option "${name}" of receive() is a string.`);
+      throw new ToolError("invalid_argument", `The option "${name}" of receive() must be a string.`);
   checkTraceparent(traceparent, "traceparent of receive()");
   if (tick === undefined) return;
   checkTick(tick, "tick of receive()");

@@ -28,12 +28,12 @@ test("without anybody to ask, in a simulation, and where asking throws or answer
   const simulated = await runtime.simulate({ name: "paint" });
   expect(simulated.results).toMatchObject([cancelled]);
   expect(ports.log.lines.filter(({ level }) => level === "warn").map(({ message }) => message)).toEqual([
-    "A question of default::paint in a call of default::paint was not answered: no terminal.",
-    "A question of default::paint in a call of default::paint was not answered: the content of its answer must be an object.",
+    "A question from default::paint in a call of default::paint was not answered: no terminal.",
+    "A question from default::paint in a call of default::paint was not answered: the content of its answer must be an object.",
   ]);
 });
 
-test("D13 one call asks at most sixteen questions, and a page has an http or https address", async () => {
+test("D13 one call can ask at most sixteen questions, and a page has an http or https address", async () => {
   let asked = 0;
   const many = tool("many", async (_input, { ask }) => {
     for (let index = 0; index < 20; index++) await ask({ message: "Again?" });
@@ -46,7 +46,7 @@ test("D13 one call asks at most sixteen questions, and a page has an http or htt
   await runtime.execute({ name: "many" });
   expect(asked).toBe(16);
   expect(ports.log.lines.filter(({ level }) => level === "warn").map(({ message }) => message)).toEqual([
-    "A question of default::many in a call of default::many was not answered: one call asks at most 16 questions.",
+    "A question from default::many in a call of default::many was not answered: one call can ask at most 16 questions.",
   ]);
   expect(await runtime.execute({ name: "paint" })).toMatchObject({ output: { action: "cancel" } });
   expect(asked).toBe(16);

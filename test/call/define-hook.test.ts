@@ -55,7 +55,7 @@ test("a hook that judges is not passed by where the caller switches validation o
 });
 
 test.each<[object, string]>([
-  [{ name: "x", beforeCall() {} }, "defineHook() takes the tool that it looks at"],
+  [{ name: "x", beforeCall() {} }, "defineHook() needs the tool that the hook is for"],
   [{ name: "x", tool: book }, 'The hook "x" has neither beforeCall nor afterCall.'],
 ])("%j is refused", (options, message) => {
   expect(() => Reflect.apply(defineHook, undefined, [options])).toThrow(message);

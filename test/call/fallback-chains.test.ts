@@ -122,7 +122,7 @@ describe("rules", () => {
     [
       "a source without its engine",
       { rules: [{ tools: "*", from: "lm" }] },
-      "answers.rules[0].from names lm, and answers.engines has none for it.",
+      "answers.rules[0].from names lm, and answers.engines has no engine for it.",
     ],
     ["a pattern that fits nothing", { rules: [{ tools: "send", from: "cache" }] }, '"answers.rules[0].tools" has the pattern "send"'],
     ["an engine that is none", { engines: { lm: {} as Engine } }, "answers.engines.lm is not an engine"],

@@ -52,29 +52,33 @@ describe("keys that cannot be used", () => {
       },
       '"reads" threw: boom',
     ],
-    ["a promise", unchecked(async () => ["file:/a"]), '"reads" gave a promise'],
-    ["a promise that rejects", unchecked(async () => Promise.reject(new Error("late"))), '"reads" gave a promise'],
-    ["a number", unchecked(5), '"reads" gave a value of type number where an array belongs'],
-    ["a template without an end", "stock:{item", '"reads" threw: The resource key "stock:{item" cannot be read: "{" stands alone.'],
+    ["a promise", unchecked(async () => ["file:/a"]), '"reads" returned a promise'],
+    ["a promise that rejects", unchecked(async () => Promise.reject(new Error("late"))), '"reads" returned a promise'],
+    ["a number", unchecked(5), '"reads" returned a value of type number instead of an array'],
+    [
+      "a template without an end",
+      "stock:{item",
+      '"reads" threw: The resource key "stock:{item" cannot be read: "{" has no matching brace.',
+    ],
     ["a template without a name", ["a:", "stock:{}"], '"reads" threw: The resource key "stock:{}" cannot be read: "{}" names no property.'],
     ["a template without a value", "stock:{item}", '"reads" threw: the input has no text for "{item}"'],
     [
       "a key made of what is not there",
       (input) => `stock:${String(input["item"])}`,
-      '"reads" gave the key "stock:undefined", which was made from a missing value',
+      '"reads" returned the key "stock:undefined", which was made from a missing value',
     ],
     [
       "a key made of an object",
       () => [`file:/a/${String({})}/b`],
-      '"reads" gave the key "file:/a/[object Object]/b", which was made from a missing value',
+      '"reads" returned the key "file:/a/[object Object]/b", which was made from a missing value',
     ],
-    ["null", unchecked(null), '"reads" gave null where an array belongs'],
-    ["undefined", unchecked(() => undefined), '"reads" gave a value of type undefined where an array belongs'],
-    ["a key that is not a string", unchecked(["a:", 5]), '"reads" gave a key of type number'],
-    ["a hole", unchecked(Array.from({ length: 1 })), '"reads" gave a key of type undefined'],
-    ["an empty key", [""], '"reads" gave an empty key'],
-    ["a key of 1,025 characters", ["x".repeat(1_025)], '"reads" gave a key of 1025 characters'],
-    ["65 keys", Array.from({ length: 65 }, (_, index) => `k:${index}`), '"reads" gave 65 keys'],
+    ["null", unchecked(null), '"reads" returned null instead of an array'],
+    ["undefined", unchecked(() => undefined), '"reads" returned a value of type undefined instead of an array'],
+    ["a key that is not a string", unchecked(["a:", 5]), '"reads" returned a key of type number'],
+    ["a hole", unchecked(Array.from({ length: 1 })), '"reads" returned a key of type undefined'],
+    ["an empty key", [""], '"reads" returned an empty key'],
+    ["a key of 1,025 characters", ["x".repeat(1_025)], '"reads" returned a key of 1025 characters'],
+    ["65 keys", Array.from({ length: 65 }, (_, index) => `k:${index}`), '"reads" returned 65 keys'],
     [
       "an array whose entries throw",
       unchecked(new Proxy(["a:"], { get: (keys, name) => (name === "0" ? fail() : Reflect.get(keys, name)) })),
@@ -96,7 +100,7 @@ describe("keys that cannot be used", () => {
     expect(resolve({})).toEqual(UNDECLARED);
     expect(resolve({ path: "b:" }).writes).toEqual(["b:"]);
     expect(warnings).toHaveLength(1);
-    expect(warnings[0]).toContain('"writes" gave an empty key');
+    expect(warnings[0]).toContain('"writes" returned an empty key');
   });
 
   test("a long reason is cut to 200 characters", () => {

@@ -65,7 +65,7 @@ const refused: readonly (readonly [string, unknown, string])[] = [
   ["a toJSON() that throws", { toJSON: () => expect.fail("no") }, "$.value: its toJSON() threw"],
   ["a getter that throws", throwing, '$.value: reading "a" threw'],
   ["a proxy that throws", throwingProxy, '$.value: reading "toJSON" threw'],
-  ["a cycle", circular, "$.value.self: is circular: it is inside of itself"],
+  ["a cycle", circular, "$.value.self: is circular: it contains itself"],
 ];
 
 const places = [

@@ -70,7 +70,7 @@ describe.concurrent("background jobs on the command line", { timeout: PATIENCE_M
       await haft(["run", "talk.jsonl", ...CONFIG, ...STORE, "--session", "one"], { folder });
       const { stdout } = await haft(["sessions", "export", "one", "--as", format, ...STORE], { folder });
       expect(stdout).toContain("continues in the background as the job");
-      expect(stdout).toMatch(/The background job [^ ]+ \(shop__build\) has ended well:\\nbuilt/u);
+      expect(stdout).toMatch(/The background job [^ ]+ \(shop__build\) has succeeded:\\nbuilt/u);
       expect(stdout).toContain("waits for an answer");
     },
   );

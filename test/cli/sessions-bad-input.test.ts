@@ -178,7 +178,7 @@ describe.concurrent("I15 a recording that is not whole", { timeout: PATIENCE_MS 
     [
       "cut short in the middle of a line",
       (text: readonly string[]) => text.slice(0, 3).join("\n").slice(0, -9),
-      "\n  The file was cut or changed: export it again.\n",
+      "\n  The file was cut short or changed: export it again.\n",
     ],
     ["edited", (text: readonly string[]) => text.join("\n").replace("brief", "BRIEF"), "line 3: the checksum is wrong"],
     ["without a line", (text: readonly string[]) => text.toSpliced(4, 1).join("\n"), "line 5: the checksum is wrong"],

@@ -490,7 +490,7 @@ effects = { "read_*" = "readOnly", other = { reads = "m:{id}", writes = ["m:all"
   ).toEqual([
     "haft.toml:4:12: toolsets.m.include[0]: must not be empty: the name of a tool, * for any characters.",
     'haft.toml:5:13: toolsets.m.effects.a: must be one of "pure", "readOnly", "external", not "readonly". Did you mean "readOnly"?',
-    'haft.toml:5:35: toolsets.m.effects.b.writes: The resource key "x:{" cannot be read: "{" stands alone. Write the name of a property in braces, as in "stock:{item}", and "{{" or "}}" for a brace itself.',
+    'haft.toml:5:35: toolsets.m.effects.b.writes: The resource key "x:{" cannot be read: "{" has no matching brace. Write the name of a property in braces, as in "stock:{item}", and "{{" or "}}" for a brace itself.',
   ]);
 });
 

@@ -60,7 +60,7 @@ const WEBHOOK = '[[webhooks]]\nurl = "https://a"\nsecret = "env:S"\n';
 const ISSUER = '[serve.auth]\nresource = "https://a"\n[[serve.auth.issuers]]\nissuer = "https://b"\n';
 
 test.each([
-  ['[serve]\ncorsOrigins = ["*"]', "serve.corsOrigins[0] is no origin of pages such as https://app.example."],
+  ['[serve]\ncorsOrigins = ["*"]', "serve.corsOrigins[0] is not an origin such as https://app.example."],
   ['[serve]\nbasePath = "haft/"', 'serve.basePath must be a path such as "/haft"'],
   ['[serve]\nbasePath = "/v1/haft"', "serve.basePath must not begin as a path of the server"],
   ['[serve]\nallowedOrigins = ["app.example", "https://app.example/"]', "serve.allowedOrigins[1] is no origin of pages"],

@@ -118,7 +118,7 @@ describe("what cannot be used is an error with its place", () => {
     [
       "a source that is none",
       '[simulation.sources]\n"a::*" = "lmm"',
-      '2:1: simulation.sources["a::*"]: it names the source "lmm". There are: live, record, replay, cache, lm, example, stub.',
+      '2:1: simulation.sources["a::*"]: it names the source "lmm". Known sources: live, record, replay, cache, lm, example, stub.',
     ],
     ["no source", '[simulation.sources]\n"a::*" = []', '2:1: simulation.sources["a::*"]: it names no source.'],
     [

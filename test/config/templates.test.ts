@@ -165,7 +165,11 @@ describe("tools that run a program", () => {
       'command = ["a", "{path}"]',
       /command\[1\]: the template "\{path\}" names "\{path\}", but the tool has no inputSchema\./u,
     ],
-    ["a brace that is not closed", 'command = ["a", "{path"]', /command\[1\]: the template "\{path" cannot be read: "\{" stands alone\./u],
+    [
+      "a brace that is not closed",
+      'command = ["a", "{path"]',
+      /command\[1\]: the template "\{path" cannot be read: "\{" has no matching brace\./u,
+    ],
     ["a name in the input of the program", 'command = ["a"]\nstdin = "{x}"', /stdin: the template "\{x\}"/u],
     [
       "a program that is a template",

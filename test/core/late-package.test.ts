@@ -61,7 +61,7 @@ test.each([
   ],
 ])("any other failure of its import is told, without the folders of the machine: %s", (message, reason) => {
   expect(cannotLoad(HONO, new Error(message))).toMatchObject({
-    message: `The package hono is installed and cannot be loaded: ${reason}; the HTTP API needs it.`,
+    message: `The package hono is installed but cannot be loaded: ${reason}; the HTTP API needs it.`,
     operatorHint: expect.stringMatching(/^npm ls hono .* In a bundle/u),
   });
 });
@@ -74,6 +74,6 @@ test("no part says that a package is not installed which is there and broken", a
   const said = Object.entries(JSON.parse(stdout) as Readonly<Record<string, string>>);
   expect(said).toHaveLength(8);
   expect(said).toEqual(
-    said.map(([name]) => [name, expect.stringContaining(`The package ${name} is installed and cannot be loaded: it is broken;`)]),
+    said.map(([name]) => [name, expect.stringContaining(`The package ${name} is installed but cannot be loaded: it is broken;`)]),
   );
 });

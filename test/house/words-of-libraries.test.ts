@@ -104,7 +104,7 @@ const REFUSED: readonly (readonly [title: string, attempt: () => unknown, messag
   [
     "a port for the address of a server",
     () => createServer(runtime, { auth: staticToken({ token: "0123456789abcdef" }) }).listen(3000 as never),
-    /The options of listen\(\) are an object, not a number/u,
+    /The options of listen\(\) must be an object, not a number/u,
     undefined,
   ],
   [

@@ -207,7 +207,7 @@ test("an item that is not set, as in [process.env.HOST], is named", () => {
   expect(() => securityHeaders({ corsOrigins: ["https://a.example", undefined as never] })).toThrow(
     expect.objectContaining({
       code: "invalid_argument",
-      message: 'The option "corsOrigins" of securityHeaders() is an array of strings, not an array.',
+      message: 'The option "corsOrigins" of securityHeaders() must be an array of strings, not an array.',
       hint: "Its item 1 is undefined.",
     }),
   );

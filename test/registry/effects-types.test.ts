@@ -96,7 +96,7 @@ describe("keys as templates", () => {
     ],
     [
       "stock:{item",
-      'effects.writes of tool "take": The resource key "stock:{item" cannot be read: "{" stands alone.',
+      'effects.writes of tool "take": The resource key "stock:{item" cannot be read: "{" has no matching brace.',
       "Write the name of a property",
     ],
   ])("%j is refused where it is written, by defineTool and by a runtime", (writes, message, hint) => {

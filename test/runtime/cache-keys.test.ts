@@ -297,7 +297,7 @@ test("a principal that cannot be told apart is answered live, and the log says s
   for (let round = 0; round < 3; round++)
     expect((await runtime.execute({ name: "read" }, { data: { principal: { id: "ada", key: () => 1 } } })).origin).toBe("live");
   expect(messages).toEqual([
-    'A call of default::read was not cached, for its cache.identity: context.data has no "user", and its "principal" is not plain JSON of at most 65536 characters.',
+    'A call of default::read was not cached because of its cache.identity: context.data has no "user", and its "principal" is not plain JSON of at most 65536 characters.',
   ]);
 });
 

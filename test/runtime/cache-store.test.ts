@@ -170,7 +170,7 @@ test("the store knows of a write before it begins, and a write it cannot be told
   expect([refused.error, written]).toEqual([
     {
       code: "store_failed",
-      message: "default::write was not started: the store could not note what it writes: The disk is full.",
+      message: "default::write was not started: the store could not record what it writes: The disk is full.",
       outcome: "not_started",
       retryable: true,
     },

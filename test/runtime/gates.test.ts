@@ -321,7 +321,7 @@ test("F4.7 one colon between toolset and tool, as the seed writes it, is underst
   });
   const results = await runtime.execute(["mill:sift", "mill:grind", "mill:b:c", "mill:grnd", "mil:sift"].map((name) => ({ name })));
   expect(results.map(({ name, output, error, warnings }) => [name, output ?? error?.code, warnings])).toEqual([
-    ["mill::sift", "sifts", ['"mill:sift" was taken for "mill::sift": toolset and tool are separated by "::".']],
+    ["mill::sift", "sifts", ['"mill:sift" was read as "mill::sift": toolset and tool are separated by "::".']],
     ["default::mill:grind", "default's own", []],
     ["mill:b:c", "not_found", []],
     ["mill:grnd", "not_found", []],

@@ -52,7 +52,7 @@ describe("a judging agent", () => {
     const waiting = slow.runtime.execute({ name: "pay", input: { amount: 1 } });
     await slow.ports.clock.advance(50);
     expect([(await waiting).error?.message, slow.paid]).toEqual([
-      'The hook "judge" that must agree to pay did not answer within 50 ms',
+      'The hook "judge", which must agree to pay, did not answer within 50 ms',
       [],
     ]);
 

@@ -124,11 +124,11 @@ test("an option of createRuntime or createLoop of another type is refused by nam
   const loopOf = (name: string) => (value: unknown) => createLoop({ session, model: scriptedModel([]), [name]: value });
   for (const name of ["tools", "native", "recordHistory", "stopWhen", "enabled", "refuse", "cost", "earlyDispatch", "onEvent"])
     expect([name, refused(loopOf(name))]).toEqual([name, 6]);
-  expect(() => createRuntime({ onAlert: 5 as never })).toThrow('The option "onAlert" of createRuntime() is a function, not a number.');
+  expect(() => createRuntime({ onAlert: 5 as never })).toThrow('The option "onAlert" of createRuntime() must be a function, not a number.');
 });
 
 const WRONG_PARTS: readonly (readonly [options: object, message: string, hint?: string])[] = [
-  [{ approval: { approve: "yes" } }, 'The option "approve" of createRuntime({ approval }) is a function or "inbox", not "yes".'],
+  [{ approval: { approve: "yes" } }, 'The option "approve" of createRuntime({ approval }) must be a function or "inbox", not "yes".'],
   [
     { ports: { clock: 5 } },
     'The option "ports.clock" of createRuntime() has no now().',
@@ -136,12 +136,12 @@ const WRONG_PARTS: readonly (readonly [options: object, message: string, hint?: 
   ],
   [{ ports: { log: { warn: () => {} } } }, 'The option "ports.log" of createRuntime() has no debug().', "Give it a Log, such as console."],
   [{ pins: {} }, 'The option "pins" of createRuntime() has no check().', "Give it toolPins(lock)."],
-  [{ retry: { jitter: "no" } }, 'The option "jitter" of createRuntime({ retry }) is a boolean, not a string.'],
+  [{ retry: { jitter: "no" } }, 'The option "jitter" of createRuntime({ retry }) must be a boolean, not a string.'],
   [{ circuit: { failures: "5" } }, "A circuit's failures is an integer of at least 1, not 5."],
   [{ circuit: { minimumRate: "1" } }, "A circuit's minimumRate is a share from 0 to 1, not 1."],
   [{ inputLimits: { maxDepth: "deep" } }, 'maxDepth of inputLimits is "deep"; it takes a number from 0.'],
-  [{ places: ["lab", 5] }, 'The option "places[1]" of createRuntime() is a string, not a number.'],
-  [{ toolsets: [null] }, 'The option "toolsets[0]" of createRuntime() is an object, not null.'],
+  [{ places: ["lab", 5] }, 'The option "places[1]" of createRuntime() must be a string, not a number.'],
+  [{ toolsets: [null] }, 'The option "toolsets[0]" of createRuntime() must be an object, not null.'],
   [{ hooks: [{}] }, "Each hook of the runtime has a name, and beforeCall or afterCall."],
 ];
 
@@ -156,8 +156,8 @@ test("options that a class has as getters are refused by name as well, the first
   }
   const hidden = Object.defineProperty({}, "strict", { value: "yes" });
   for (const options of [new Settings(), { strict: "yes", sources: 5 }])
-    expect(() => createRuntime(options as never)).toThrow('The option "sources" of createRuntime() is an array, not a number.');
-  expect(() => createRuntime(hidden)).toThrow('The option "strict" of createRuntime() is a boolean, not a string.');
+    expect(() => createRuntime(options as never)).toThrow('The option "sources" of createRuntime() must be an array, not a number.');
+  expect(() => createRuntime(hidden)).toThrow('The option "strict" of createRuntime() must be a boolean, not a string.');
 });
 
 test("a wrong value within an option of createRuntime is refused at once", () => {

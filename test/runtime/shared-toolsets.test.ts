@@ -116,7 +116,7 @@ test.each([
   const { error } = await runtimeOn(store, { name: "things", shared: true, maxConcurrent: 1, tools: [write] }).write("a");
   expect(error).toEqual({
     code: "unavailable",
-    message: "things::write was not started: the store that its toolset is shared by could not be reached in time.",
+    message: "things::write was not started: the store through which its toolset is shared could not be reached in time.",
     retryable: true,
     outcome: "not_started",
     operatorHint: expect.stringContaining(why),

@@ -266,11 +266,11 @@ describe("issue 6.5 the source record", () => {
 
 describe("misuse is refused where it stands", () => {
   test.each<[string, unknown, string]>([
-    ["a answers that is none", null, "The option answers of createRuntime is an object."],
-    ["rules that are no list", { rules: "x" }, "answers.rules is an array of { tools, from }."],
-    ["a rule that is none", { rules: [null] }, "answers.rules is an array of { tools, from }."],
+    ["a answers that is none", null, 'The option "answers" of createRuntime() must be an object.'],
+    ["rules that are no list", { rules: "x" }, "answers.rules must be an array of { tools, from }."],
+    ["a rule that is none", { rules: [null] }, "answers.rules must be an array of { tools, from }."],
     ["engines that are none", { engines: null }, "answers.engines is an object"],
-    ["a listener that is none", { onRecord: 3 }, "answers.onRecord is a function."],
+    ["a listener that is none", { onRecord: 3 }, "answers.onRecord must be a function."],
   ])("%s", (_what, answers, message) => {
     expect(() => testRuntime({ answers: answers as AnswerOptions })).toThrow(
       expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(message) }),

@@ -139,7 +139,7 @@ describe("a tool whose documentation must be read", () => {
     const { error } = await runtime.execute(call);
     expect([error?.code, error?.message]).toEqual([
       "unavailable",
-      "default::edit may be called once its documentation was read in this session, and there is no tool to read it with.",
+      "default::edit may be called only after its documentation has been read in this session, and there is no tool to read it with.",
     ]);
   });
 
@@ -150,7 +150,7 @@ describe("a tool whose documentation must be read", () => {
     expect(first?.error).toEqual({
       code: "permission_denied",
       message:
-        'default::edit may be called once its documentation was read in this session: call manual::info with {"name":"default::edit"} first.',
+        'default::edit may be called only after its documentation has been read in this session: call manual::info with {"name":"default::edit"} first.',
       retryable: false,
       outcome: "not_started",
       hint: "Then call it again with what the documentation says.",

@@ -71,7 +71,7 @@ test("D02 a definition that is not plain JSON has a fingerprint, and says that i
     throwing,
   ];
   expect(tools.map((tool) => [definitionFingerprint(tool).length, readDefinition(tool).faults])).toEqual([
-    [64, ["inputSchema cannot be read: $.self: is circular: it is inside of itself"]],
+    [64, ["inputSchema cannot be read: $.self: is circular: it contains itself"]],
     [64, ["inputSchema has a key that cannot be kept: $.properties.__proto__"]],
     [64, ["inputSchema cannot be read: $.maximum: a bigint is not JSON"]],
     [64, ["inputSchema cannot be read: no"]],

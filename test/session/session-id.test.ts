@@ -8,5 +8,5 @@ test.each([
   [7, "this is of type number"],
   [null, "this is of type null"],
 ])("an id that is none says what was given: %j", (id, given) => {
-  expect(() => checkSessionId(id)).toThrow(`The id of a session is a string of 1 to 1024 characters; ${given}.`);
+  expect(() => checkSessionId(id)).toThrow(`The id of a session must be a string of 1 to 1024 characters; ${given}.`);
 });

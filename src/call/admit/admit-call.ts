@@ -61,7 +61,7 @@ function noteName(run: CallRun, qualifiedName: string): void {
   if (!name.includes(":")) return;
   run.warnings = [
     ...run.warnings,
-    `${JSON.stringify(name)} was taken for ${JSON.stringify(qualifiedName)}: toolset and tool are separated by "::".`,
+    `${JSON.stringify(name)} was read as ${JSON.stringify(qualifiedName)}: toolset and tool are separated by "::".`,
   ];
 }
 
@@ -151,7 +151,7 @@ function answerersOf({ plan, parts, options }: FittedCall): readonly Answerer[] 
 }
 
 function undecidedHook(toolName: string, hook: string): ToolError {
-  return new ToolError("not_simulatable", `${toolName} was not run: the hook "${hook}" does not say what becomes of it in a simulation.`, {
+  return new ToolError("not_simulatable", `${toolName} was not run: the hook "${hook}" does not say whether it runs in a simulation.`, {
     operatorHint: 'Give the hook inSimulation: "run" when it leaves no trace, or "skip" to leave it out.',
   });
 }

@@ -24,12 +24,12 @@ export function passDocumentationGate(run: ResolvedCall): ToolError | undefined 
   if (isKnown && (run.resumed?.isInterrupted === true || read.message !== run.turn.message)) return undefined;
   const why =
     read === undefined || isKnown
-      ? `${qualifiedName} may be called once its documentation was read in this session`
-      : `${qualifiedName} may be called while its documentation, which was read earlier, is still shown`;
+      ? `${qualifiedName} may be called only after its documentation has been read in this session`
+      : `${qualifiedName} may be called only while its documentation, which was read earlier, is still shown`;
   if (!isVisible(run.parts.registry, INFO_NAME, run.options.visibility)) {
     return new ToolError("unavailable", `${why}, and there is no tool to read it with.`, {
       operatorHint:
-        "Add one: createRuntime({ toolsets: [infoToolset()] }). Calls of the program's own say that they need none: execute(calls, { knowsDocumentation: true }).",
+        "Add one: createRuntime({ toolsets: [infoToolset()] }). For calls that the program makes itself, use execute(calls, { knowsDocumentation: true }).",
     });
   }
   return new ToolError("permission_denied", `${why}: call ${INFO_NAME} with ${JSON.stringify({ name: qualifiedName })} first.`, {

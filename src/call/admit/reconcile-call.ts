@@ -31,13 +31,13 @@ async function ask(run: AdmittedCall, resumed: ResumedCall, reconcile: Reconcile
   const context = { callId, toolName, idempotencyKey, data: run.options.data, input, signal: controller.signal };
   const waited = await waitFor(run, new Promise<Reconciled | undefined>((resolve) => resolve(reconcile(context))), {
     endsAt: Math.min(run.clock.now() + TIMEOUT_MS, run.deadlineAt),
-    late: () => new ToolError("timeout", "Its reconcile did not answer in time."),
+    late: () => new ToolError("timeout", "Its reconcile() did not answer in time."),
   });
   if ("ended" in waited) {
     controller.abort(waited.ended);
     return outcomeUnknown(run.toolName, waited.ended.message);
   }
-  if ("thrown" in waited) return outcomeUnknown(run.toolName, `Its reconcile failed: ${describeThrown(waited.thrown)}`);
+  if ("thrown" in waited) return outcomeUnknown(run.toolName, `Its reconcile() failed: ${describeThrown(waited.thrown)}`);
   const { value } = waited;
   // Only true and false count as answers: anything else taken for false would run the call twice.
   if (value?.happened === true) {
@@ -52,7 +52,7 @@ async function ask(run: AdmittedCall, resumed: ResumedCall, reconcile: Reconcile
 /** The error of a call that may have had its effect, about which nothing more is known. */
 export function outcomeUnknown(toolName: string, reason?: string): ToolError {
   const why = reason === undefined ? "" : ` ${reason}`;
-  return new ToolError("outcome_unknown", `The process ended while ${toolName} ran; whether it had its effect is not known.${why}`, {
+  return new ToolError("outcome_unknown", `The process ended while ${toolName} ran; it is not known whether it took effect.${why}`, {
     hint: "Check before calling it again.",
   });
 }

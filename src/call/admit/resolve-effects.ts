@@ -242,19 +242,20 @@ function checkKeys(found: unknown): readonly string[] | string {
   const value: unknown = typeof found === "string" ? [found] : found;
   if (value instanceof Promise) {
     value.catch(() => {}); // the promise itself is the mistake, so its rejection is ignored
-    return "gave a promise";
+    return "returned a promise";
   }
-  if (!Array.isArray(value)) return `gave ${value === null ? "null" : `a value of type ${typeof value}`} where an array belongs`;
+  if (!Array.isArray(value)) return `returned ${value === null ? "null" : `a value of type ${typeof value}`} instead of an array`;
   const entries: readonly unknown[] = value;
   const count = entries.length;
-  if (count > MAX_KEYS) return `gave ${count} keys`;
+  if (count > MAX_KEYS) return `returned ${count} keys`;
   const keys: string[] = [];
   for (let index = 0; index < count; index++) {
     const key = entries[index];
-    if (typeof key !== "string") return `gave a key of type ${typeof key}`;
-    if (key === "") return "gave an empty key";
-    if (MISSING.test(key)) return `gave the key ${JSON.stringify(key.slice(0, MAX_REASON_LENGTH))}, which was made from a missing value`;
-    if (key.length > MAX_KEY_LENGTH) return `gave a key of ${key.length} characters`;
+    if (typeof key !== "string") return `returned a key of type ${typeof key}`;
+    if (key === "") return "returned an empty key";
+    if (MISSING.test(key))
+      return `returned the key ${JSON.stringify(key.slice(0, MAX_REASON_LENGTH))}, which was made from a missing value`;
+    if (key.length > MAX_KEY_LENGTH) return `returned a key of ${key.length} characters`;
     const normal = withoutSlashesAtEnd(key);
     if (count === 1) return [normal]; // an array literal has no spare capacity, which saves memory if many calls wait
     if (!keys.includes(normal)) keys.push(normal);

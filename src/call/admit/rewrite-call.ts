@@ -27,7 +27,7 @@ function changedQuestion({ parts, isProviderQuestion, call }: CallRun, came: Too
   if (isSame && canonicalJson(call.input) === canonicalJson(came.input)) return undefined;
   return new ToolError(
     "vetoed",
-    `The model's provider makes this call of ${came.name} as it asked for it, and a hook or rewriteInput changed it.`,
+    `The model's provider makes this call of ${came.name} with its own input, and a hook or rewriteInput changed it.`,
     {
       operatorHint: "Let hooks stop such a call with a veto, or leave it as it is.",
     },
@@ -40,7 +40,7 @@ function changedChecks(registry: Registry, call: ToolCall, came: ToolCall): Tool
   if (checks === undefined || canonicalJson(checks) === canonicalJson(checksOf(registry, call) ?? {})) return undefined;
   return new ToolError(
     "vetoed",
-    `The model's provider asks for a confirmation of this call of ${came.name}, and a hook or rewriteInput changed what it asks.`,
+    `The model's provider asks for a confirmation of this call of ${came.name}, and a hook or rewriteInput changed what is to be confirmed.`,
     {
       operatorHint: `Leave ${Object.keys(checks).join(" and ")} of the input as it is.`,
     },

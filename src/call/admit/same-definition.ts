@@ -18,8 +18,12 @@ export function definitionChanged({ plan, parts, isReal, resumed, attempts }: Ad
     return undefined;
   }
   const what = attempts === 0 ? "called" : "called again";
-  return new ToolError("definition_changed", `The definition of ${qualifiedName} was changed while the call waited; it was not ${what}.`, {
-    outcome: attempts === 0 ? "not_started" : "unknown",
-    hint: "Look at its definition, then call again.",
-  });
+  return new ToolError(
+    "definition_changed",
+    `The definition of ${qualifiedName} was changed while the call waited, so it was not ${what}.`,
+    {
+      outcome: attempts === 0 ? "not_started" : "unknown",
+      hint: "Look at its definition, then call again.",
+    },
+  );
 }

@@ -66,8 +66,8 @@ function leaveNothing(run: AdmittedCall, end: NoAnswer): void {
 }
 
 function notKept(toolName: string): NoAnswer {
-  return new NoAnswer("not_found", `Nothing is kept that ${toolName} answered to an equal call.`, {
-    operatorHint: "Call it live first; its definition must say that its results are cached.",
+  return new NoAnswer("not_found", `No stored result of ${toolName} answers this call.`, {
+    operatorHint: "Call it live first; its definition must allow its results to be cached.",
   });
 }
 

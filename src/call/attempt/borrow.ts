@@ -127,8 +127,8 @@ function heldTooWeakly(run: AdmittedCall, around: AdmittedCall, { mode, key }: A
     : `Declare that ${around.toolName} ${how} it as well.`;
   return new ToolError(
     "resource_busy",
-    `${run.toolName} ${how} ${key}, which ${around.toolName} keeps from it: that call made this one, and ends after it.`,
-    { retryable: false, outcome: "not_started", hint: "Make this call by itself.", operatorHint: declare },
+    `${run.toolName} ${how} ${key}, which ${around.toolName} holds: that call made this one, and ends after it.`,
+    { retryable: false, outcome: "not_started", hint: "Make this call on its own.", operatorHint: declare },
   );
 }
 

@@ -25,8 +25,8 @@ export async function driveGenerator(run: AdmittedCall, generator: StatefulRun, 
   const { job } = run;
   if (job === undefined) {
     await generator.return(undefined);
-    throw new ToolError("not_executable", `${run.toolName} is talked to while it runs, which needs a session.`, {
-      operatorHint: "Call it by session.execute(), outside simulations.",
+    throw new ToolError("not_executable", `${run.toolName} takes input while it runs, which needs a session.`, {
+      operatorHint: "Call it with session.execute(), outside simulations.",
     });
   }
   const stop = (): void => job.stopAsking();

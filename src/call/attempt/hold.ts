@@ -75,7 +75,7 @@ export function giveBack({ parts, toolName }: Pick<CallRun, "parts" | "toolName"
   try {
     held.release();
   } catch (thrown: unknown) {
-    parts.ports.log.warn(`The locks or slots of ${toolName} could not be given back: ${describeThrown(thrown)}`);
+    parts.ports.log.warn(`The locks or slots of ${toolName} could not be released: ${describeThrown(thrown)}`);
   }
 }
 
@@ -210,7 +210,7 @@ function noSlot(run: AdmittedCall, unreachable: string | undefined): ToolError {
 function storeIsAway({ toolName }: AdmittedCall, reason: string): ToolError {
   return new ToolError(
     "unavailable",
-    `${toolName} was not started: the store that its toolset is shared by could not be reached in time.`,
+    `${toolName} was not started: the store through which its toolset is shared could not be reached in time.`,
     {
       outcome: "not_started",
       retryable: true,

@@ -14,7 +14,7 @@ import { followRemoteJob } from "./follow-remote-job.ts";
 
 const GARBLED = "Tool execution failed";
 const CONNECTION_FAILED = "The connection to the service failed.";
-const SLOW_DOWN = "The service asks to slow down: it has had too many requests.";
+const SLOW_DOWN = "The service asks to slow down: it has received too many requests.";
 const BROKEN_ANSWER = "The answer does not fit the output schema of the tool.";
 const CONNECTION_LOST = "The connection was lost before an answer came.";
 const DEFAULT_RETRY_AFTER_MS = 1_000;

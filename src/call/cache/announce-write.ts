@@ -56,10 +56,10 @@ function sharedWrites({ effects }: AdmittedCall): readonly string[] {
 async function waitUntilKnown(run: AdmittedCall, known: Promise<void>): Promise<ToolError | undefined> {
   const waited = await waitFor(run, known, {
     endsAt: run.deadlineAt,
-    late: () => startedTooLate(run, "the store had not noted what it writes before the call's deadline."),
+    late: () => startedTooLate(run, "the store had not recorded what it writes before the call's deadline."),
   });
   if ("value" in waited) return undefined;
   if ("ended" in waited) return waited.ended;
   const error = ToolError.fromUnknown(waited.thrown, "store_failed");
-  return notStarted(run, error, `the store could not note what it writes: ${error.message}`);
+  return notStarted(run, error, `the store could not record what it writes: ${error.message}`);
 }

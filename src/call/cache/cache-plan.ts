@@ -103,7 +103,7 @@ export class CachePlan {
     this.#hasWarned = true;
     const what = isMissing ? `context.data has no ${JSON.stringify(key)}, and its "principal"` : `${JSON.stringify(key)} of context.data`;
     this.#log.warn(
-      `A call of ${this.#registered.qualifiedName} was not cached, for its cache.identity: ${what} is not plain JSON of at most ${MAX_IDENTITY_LENGTH} characters.`,
+      `A call of ${this.#registered.qualifiedName} was not cached because of its cache.identity: ${what} is not plain JSON of at most ${MAX_IDENTITY_LENGTH} characters.`,
     );
   }
 

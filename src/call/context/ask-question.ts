@@ -28,7 +28,7 @@ export async function askQuestion(question: Question, { run, signal, asker = run
     const asked = (ASKED.get(run) ?? 0) + 1;
     ASKED.set(run, asked);
     if (asked > MAX_QUESTIONS + 1) return NOBODY; // logged already
-    if (asked > MAX_QUESTIONS) throw new ToolError("limit_exceeded", `one call asks at most ${MAX_QUESTIONS} questions`);
+    if (asked > MAX_QUESTIONS) throw new ToolError("limit_exceeded", `one call can ask at most ${MAX_QUESTIONS} questions`);
     const { callId, toolName, turn } = run;
     const request = { ...checkQuestion(question), asker, callId, toolName, sessionId: turn.session.id, signal };
     const answer = new Promise<QuestionAnswer>((resolve) => resolve(ask(request))); // `ask` may also throw synchronously
@@ -36,7 +36,7 @@ export async function askQuestion(question: Question, { run, signal, asker = run
     return checkAnswer(await untilAborted(answer, signal).finally(endWatch));
   } catch (error: unknown) {
     if (signal.aborted) return NOBODY;
-    run.parts.ports.log.warn(`A question of ${asker} in a call of ${run.toolName} was not answered: ${describeThrown(error)}.`);
+    run.parts.ports.log.warn(`A question from ${asker} in a call of ${run.toolName} was not answered: ${describeThrown(error)}.`);
     return NOBODY;
   }
 }

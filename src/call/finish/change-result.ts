@@ -22,7 +22,7 @@ const STATUSES: ReadonlySet<unknown> = new Set<ResultStatus>(["ok", "partial", "
  * @throws if `changed` is not a result
  */
 export function changeResult(result: ToolResult, changed: unknown): ToolResult {
-  if (typeof changed !== "object" || changed === null || Array.isArray(changed)) throw new TypeError("a result is an object");
+  if (typeof changed !== "object" || changed === null || Array.isArray(changed)) throw new TypeError("a result must be an object");
   const { status = result.status, output, content, error, warnings, metadata } = changed as Fields; // any key may be read from an object
   if (!isStatus(status)) throw new TypeError(`${describe(status)} is not a status`);
   const next: Mutable<ToolResult> = { ...result, status, warnings: warnings === undefined ? result.warnings : readLines(warnings) };
@@ -95,11 +95,11 @@ function readLines(lines: unknown): readonly string[] {
 }
 
 function readError(value: unknown): ErrorInfo {
-  if (typeof value !== "object" || value === null) throw new TypeError("a result that is not ok has an error");
+  if (typeof value !== "object" || value === null) throw new TypeError("a result that is not ok must have an error");
   const { code, message, ...options } = value as Fields; // validated as a whole below
-  if (!isErrorCode(code) || typeof message !== "string") throw new TypeError("its error has no code of the table, or no message");
+  if (!isErrorCode(code) || typeof message !== "string") throw new TypeError("its error has no known code, or no message");
   const error = new ToolError(code, message, options);
-  if (!isToolError(error)) throw new TypeError("its error is no ErrorInfo");
+  if (!isToolError(error)) throw new TypeError("its error is not an ErrorInfo");
   return Object.freeze(errorInfo(error));
 }
 

@@ -165,7 +165,7 @@ async function showHooks(run: CallRun, result: ToolResult): Promise<Mutable<Tool
       shown = changed;
       continue;
     }
-    const failure = hookFailed(run, hook, `gave an unusable result: ${changed.unusable}`).ended;
+    const failure = hookFailed(run, hook, `returned an unusable result: ${changed.unusable}`).ended;
     if (failure !== undefined) return showRest(run, run.parts.afterHooks.slice(index + 1), withoutAnswer(run, failure));
   }
   const { output, content } = shown;

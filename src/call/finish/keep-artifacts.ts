@@ -107,7 +107,7 @@ async function putAll(
   { artifacts }: ArtifactAddresses,
   { keeper, at }: { readonly keeper: Keeper; readonly at: number },
 ): Promise<string | undefined> {
-  if (artifacts.length > MAX_ARTIFACTS) return `there are ${artifacts.length} of them, and ${MAX_ARTIFACTS} are kept at most.`;
+  if (artifacts.length > MAX_ARTIFACTS) return `there are ${artifacts.length} of them, and at most ${MAX_ARTIFACTS} are kept.`;
   try {
     for (const artifact of artifacts) {
       const endsAt = Math.min(keeper.deadlineAt, keeper.clock.now() + PUT_MS);

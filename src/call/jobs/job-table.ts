@@ -90,11 +90,15 @@ export class JobTable {
   add(call: JobCall, settings: JobSettings): CallJob {
     const { maxRunning, maxQueued } = this.#limits;
     if (this.#running.size >= maxRunning + maxQueued)
-      throw new ToolError("resource_busy", `${call.toolName} was not started: ${maxRunning} background jobs run and ${maxQueued} wait.`, {
-        retryable: true,
-        outcome: "not_started",
-        hint: "Wait for one to end, or cancel one.",
-      });
+      throw new ToolError(
+        "resource_busy",
+        `${call.toolName} was not started: ${maxRunning} background jobs are running and ${maxQueued} are waiting.`,
+        {
+          retryable: true,
+          outcome: "not_started",
+          hint: "Wait for one to end, or cancel one.",
+        },
+      );
     return this.adopt(call, settings);
   }
 

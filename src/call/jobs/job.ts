@@ -188,7 +188,7 @@ export class CallJob {
         hint: "Only jobs of stateful tools do.",
       });
     if (this.#asking === undefined && (this.#inputs?.length ?? 0) >= MAX_INPUTS)
-      throw new ToolError("resource_busy", `${MAX_INPUTS} inputs wait for the job ${JSON.stringify(this.id)} already.`, {
+      throw new ToolError("resource_busy", `${MAX_INPUTS} inputs are already waiting for the job ${JSON.stringify(this.id)}.`, {
         retryable: true,
       });
     call.record({ ...call.eventBase, type: "job-input", input, ...omitUndefined({ principal }) });

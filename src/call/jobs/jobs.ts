@@ -202,15 +202,15 @@ export class Jobs {
   }
 
   #find(id: string): CallJob {
-    if (typeof id !== "string") throw new ToolError("invalid_argument", `The id of a job is ${quoted(id)}; it is a string.`);
+    if (typeof id !== "string") throw new ToolError("invalid_argument", `The id of a job is ${quoted(id)}; it must be a string.`);
     const job = this.#parts.jobs.get(id);
     if (job !== undefined) return job;
     const ids = this.#parts.jobs.all().map((one) => one.id);
     throw new ToolError("not_found", `There is no job ${JSON.stringify(id)}, or it ended too long ago.`, {
       hint:
         ids.length === 0
-          ? "No job runs or has ended lately."
-          : `There are: ${[...new Set([...nearNames(id, ids), ...ids])].slice(0, 5).join(", ")}.`,
+          ? "No job is running or has ended recently."
+          : `Known jobs: ${[...new Set([...nearNames(id, ids), ...ids])].slice(0, 5).join(", ")}.`,
     });
   }
 }
@@ -222,7 +222,7 @@ async function endOf(job: CallJob, paused: Promise<void>): Promise<void> {
 }
 
 function waitsForItself(id: string): ToolError {
-  return new ToolError("invalid_argument", `The job ${JSON.stringify(id)} was waited for by its own handler, which could then never end.`, {
+  return new ToolError("invalid_argument", `The handler of the job ${JSON.stringify(id)} waited for that job, so it could never end.`, {
     hint: "Wait for it elsewhere, or return its result.",
   });
 }

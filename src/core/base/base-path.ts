@@ -28,9 +28,9 @@ const OWN_PARTS: ReadonlySet<string> = new Set([
 /** Returns why a text is not a valid base path, as the end of a sentence; undefined if it is valid. */
 export function basePathFault(text: string): string | undefined {
   if (!BASE_PATH.test(text))
-    return 'must be a path such as "/haft" or "/tools/haft": it begins with a slash and does not end with one, and its parts have letters, digits, "-", "_", "~" and dots within. Leave it out for the root of a host.';
+    return 'must be a path such as "/haft" or "/tools/haft": it begins with a slash and does not end with one, and its parts consist of letters, digits, "-", "_", "~" and inner dots. Leave it out for the root of a host.';
   if (!OWN_PARTS.has(text.split("/")[1] ?? "")) return undefined;
-  return `must not begin as a path of the server. Choose one such as "/haft", whose first part is none of ${[...OWN_PARTS].join(", ")}.`;
+  return `must not begin like a path of the server. Choose one such as "/haft", whose first part is not one of ${[...OWN_PARTS].join(", ")}.`;
 }
 
 /** Returns a request target without the base path; a target that does not begin with it is returned unchanged. */

@@ -20,7 +20,7 @@ export function readBraces(template: string): { readonly parts: readonly Templat
     at = match.index + found.length;
     if (name !== undefined && name.trim() !== "") parts.push(name.trim().split("."));
     else if (found === "{{" || found === "}}") parts.push(found.charAt(0));
-    else return { reason: name === undefined ? `"${found}" stands alone` : '"{}" names no property' };
+    else return { reason: name === undefined ? `"${found}" has no matching brace` : '"{}" names no property' };
   }
   if (at < template.length || parts.length === 0) parts.push(template.slice(at));
   return { parts };

@@ -48,7 +48,7 @@ export const count: ShapeCheck = (value) =>
 
 export function oneOf(words: readonly string[]): ShapeCheck {
   const known: ReadonlySet<unknown> = new Set(words);
-  const expected = words.length <= 30 ? `one of ${words.join(", ")}` : "a word of its closed list";
+  const expected = words.length <= 30 ? `one of ${words.join(", ")}` : "one of the known values";
   return (value) => (known.has(value) ? undefined : problem(expected, value));
 }
 

@@ -217,7 +217,7 @@ class Draft {
   /** Returns the container to change instead of `value`: a copy the first time, then the same copy. */
   #own(value: JsonValue | undefined): Container {
     if (typeof value !== "object" || value === null) {
-      throw this.#misfit(value === undefined ? "there is nothing to change it in" : `its path leads into ${typeInWords(value)}`);
+      throw this.#misfit(value === undefined ? "there is no value to change it in" : `its path leads into ${typeInWords(value)}`);
     }
     const owned = this.#owned.get(value);
     if (owned !== undefined) return owned;
@@ -230,7 +230,7 @@ class Draft {
   #index(key: string, last: number): number {
     if (!INDEX.test(key)) throw this.#misfit(`${quote(key)} is not an index of an array`);
     const index = Number(key);
-    if (index > last) throw this.#misfit(`the array has no place ${quote(key)}`);
+    if (index > last) throw this.#misfit(`the array has no index ${quote(key)}`);
     return index;
   }
 

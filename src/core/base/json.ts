@@ -279,7 +279,7 @@ function keysOf(value: object, state: CopyState, place: Place): readonly string[
 }
 
 function copyObject(value: object, depth: number, state: CopyState, place: Place): JsonValue | undefined {
-  if (state.ancestors.has(value)) throw notJson("is circular: it is inside of itself", place);
+  if (state.ancestors.has(value)) throw notJson("is circular: it contains itself", place);
   if (depth >= state.maxDepth) {
     const problem = `nesting deeper than ${state.maxDepth} levels`;
     leaveOut(problem, state, place);

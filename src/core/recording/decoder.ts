@@ -26,7 +26,7 @@ const END = shape({ end: shape({ events: count }) });
 const BEGINNING = '{"haft":"recording"';
 const FIRST_LINE = `The first line of a recording begins ${BEGINNING}.`;
 /** Replaces the hints on writing JSON: recordings are not written by hand. */
-const EXPORT_AGAIN = "The file was cut or changed: export it again.";
+const EXPORT_AGAIN = "The file was cut short or changed: export it again.";
 
 interface OpenBody {
   readonly body: JsonValue | undefined;
@@ -132,7 +132,7 @@ export class RecordingDecoder {
   #closeBody(open: OpenBody): void {
     const text = open.texts.join("");
     const hash = bodyHash(text, this.#sha256);
-    if (hash !== open.body) throw this.#damage("the text has another SHA-256 than it is said to have");
+    if (hash !== open.body) throw this.#damage("the SHA-256 of the text is not the one that was recorded for it");
     this.#window.add(hash, text.length, text);
     this.#openBody = undefined;
   }

@@ -97,7 +97,7 @@ export function createWorker(runtime: Runtime, options: WorkerOptions = {}): Haf
 
 /** @throws ToolError `invalid_argument` @internal */
 export function checkWorkerOptions(options: WorkerOptions, owner: string): void {
-  if (!isOptionsObject(options)) throw wrongKind(`The options of ${owner} are an object`, options);
+  if (!isOptionsObject(options)) throw wrongKind(`The options of ${owner} must be an object`, options);
   const { concurrency, lookMs, graceMs, ...rest } = options;
   checkKnownKeys(rest, OPTIONS, owner);
   checkNumber(concurrency, `concurrency of ${owner}`, COUNT);

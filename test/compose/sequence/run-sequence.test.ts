@@ -336,7 +336,7 @@ test("F0.60 a value is put in as it is, however it looks", async () => {
 
 test.each([
   ["tools that are none", () => checkSequence([], { tools: 5 as never }), "tools of checkSequence() must be a registry"],
-  ["no options to check by", () => checkSequence([], null as never), "The options of checkSequence() are an object, not null."],
+  ["no options to check by", () => checkSequence([], null as never), "The options of checkSequence() must be an object, not null."],
 ])("F0.61 %s are refused in words", (_what, check, message) => {
   expect(check).toThrow(message);
 });

@@ -61,7 +61,7 @@ describe("F0.10 an answer of a handler", () => {
     [new Uint8Array(3), "$: an Uint8Array is not JSON"],
     [new Serialised(undefined), "$: undefined is not JSON"],
     [new URLSearchParams("a=1"), "$: an URLSearchParams is not JSON"],
-    [circular, "$.list[0].deep: is circular: it is inside of itself"],
+    [circular, "$.list[0].deep: is circular: it contains itself"],
   ])("%# that JSON cannot hold is refused with its place", (value, message) => {
     expect(() => copyJson(value)).toThrow(expect.objectContaining({ code: "not_json", message }));
   });

@@ -303,7 +303,7 @@ describe("a patch", () => {
 
   test("C09 what every object inherits is not there", () => {
     for (const path of ["/__proto__/x", "/constructor/prototype", "/toString/call", "/hasOwnProperty/x"]) {
-      expect(refusal({}, [{ op: "add", path, value: 1 }])).toContain(`at "${path}" does not fit: there is nothing to change it in.`);
+      expect(refusal({}, [{ op: "add", path, value: 1 }])).toContain(`at "${path}" does not fit: there is no value to change it in.`);
     }
     expect(refusal({}, [{ op: "replace", path: "/__proto__", value: 1 }])).toContain('there is no "__proto__" in the object');
     expect(refusal({}, [{ op: "remove", path: "/constructor" }])).toContain('there is no "constructor" in the object');
@@ -337,23 +337,23 @@ describe("a patch", () => {
     ],
     [undefined, [{ op: "remove", path: "" }], 'Step 1 of the patch at "" does not fit: there is no value yet.'],
     [undefined, [{ op: "replace", path: "", value: 1 }], 'Step 1 of the patch at "" does not fit: there is no value yet.'],
-    [undefined, [{ op: "add", path: "/a", value: 1 }], 'Step 1 of the patch at "/a" does not fit: there is nothing to change it in.'],
+    [undefined, [{ op: "add", path: "/a", value: 1 }], 'Step 1 of the patch at "/a" does not fit: there is no value to change it in.'],
     [
       {},
       [
         { op: "add", path: "/a", value: {} },
         { op: "add", path: "/b/c", value: 1 },
       ],
-      'Step 2 of the patch at "/b/c" does not fit: there is nothing to change it in.',
+      'Step 2 of the patch at "/b/c" does not fit: there is no value to change it in.',
     ],
     [{ a: "text" }, [{ op: "add", path: "/a/0", value: 1 }], 'Step 1 of the patch at "/a/0" does not fit: its path leads into a string.'],
     [{ a: null }, [{ op: "remove", path: "/a/b" }], 'Step 1 of the patch at "/a/b" does not fit: its path leads into null.'],
     [{ a: 1 }, [{ op: "remove", path: "/b" }], 'Step 1 of the patch at "/b" does not fit: there is no "b" in the object.'],
     [{ a: 1 }, [{ op: "replace", path: "/b", value: 1 }], 'Step 1 of the patch at "/b" does not fit: there is no "b" in the object.'],
-    [[1], [{ op: "remove", path: "/1" }], 'Step 1 of the patch at "/1" does not fit: the array has no place "1".'],
-    [[1], [{ op: "replace", path: "/1", value: 2 }], 'Step 1 of the patch at "/1" does not fit: the array has no place "1".'],
-    [[1], [{ op: "add", path: "/2", value: 2 }], 'Step 1 of the patch at "/2" does not fit: the array has no place "2".'],
-    [[[1]], [{ op: "add", path: "/1/0", value: 2 }], 'Step 1 of the patch at "/1/0" does not fit: the array has no place "1".'],
+    [[1], [{ op: "remove", path: "/1" }], 'Step 1 of the patch at "/1" does not fit: the array has no index "1".'],
+    [[1], [{ op: "replace", path: "/1", value: 2 }], 'Step 1 of the patch at "/1" does not fit: the array has no index "1".'],
+    [[1], [{ op: "add", path: "/2", value: 2 }], 'Step 1 of the patch at "/2" does not fit: the array has no index "2".'],
+    [[[1]], [{ op: "add", path: "/1/0", value: 2 }], 'Step 1 of the patch at "/1/0" does not fit: the array has no index "1".'],
     ...["-", "-1", "01", "1.0", "1e0", " 0", "", "0x0", "__proto__", "٠"].map((index): [JsonValue, unknown, string] => [
       [1, 2],
       [{ op: "replace", path: `/${index}`, value: 3 }],
@@ -362,7 +362,7 @@ describe("a patch", () => {
     [
       [],
       [{ op: "add", path: "/4294967295", value: 1 }],
-      'Step 1 of the patch at "/4294967295" does not fit: the array has no place "4294967295".',
+      'Step 1 of the patch at "/4294967295" does not fit: the array has no index "4294967295".',
     ],
   ])("I15 refuses a step that does not fit: %j, %j", (before, patch, message) => {
     expect(refusal(before, patch)).toBe(`corrupt_record: ${message}`);

@@ -265,7 +265,7 @@ describe("limits hold for the whole tree, shared parts included", () => {
     const cycle: Record<string, unknown> = { part: shareJson({ a: 1 }) };
     cycle["self"] = [cycle];
     expect(() => shareJson(cycle)).toThrowError(
-      expect.objectContaining({ code: "not_json", message: "$.self[0]: is circular: it is inside of itself" }),
+      expect.objectContaining({ code: "not_json", message: "$.self[0]: is circular: it contains itself" }),
     );
   });
 });

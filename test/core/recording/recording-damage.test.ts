@@ -97,7 +97,7 @@ describe("I01 what was damaged is read up to the damage, and nothing is made up"
     [
       "another hash",
       forge([FIRST, { body: hash("sha256", "a"), text: "b" }]),
-      "line 2: the text has another SHA-256 than it is said to have.",
+      "line 2: the SHA-256 of the text is not the one that was recorded for it.",
       0,
     ],
     [

@@ -116,14 +116,14 @@ test("the model of a branch, and of a session from a snapshot, is told that a jo
   const elsewhere = `the job ${id}. It belongs to another session: its end does not come here`;
   const branch = session.fork({ id: "branch" });
   const copy = testRuntime({ tools }).runtime.session("s", { from: await session.snapshot() });
-  expect(placeholder(session)).toContain(`the job ${id}. Its end comes in a later message.`);
+  expect(placeholder(session)).toContain(`the job ${id}. Its result comes in a later message.`);
   expect(placeholder(branch)).toContain(elsewhere);
   expect(placeholder(branch.fork({ simulated: true }))).toContain(elsewhere);
   expect(placeholder(copy)).toContain(elsewhere);
   end.resolve("seen");
   await runtime.jobs.wait(id);
-  expect(placeholder(session)).toContain("Its end comes in a later message.");
-  expect(placeholder(session.fork())).toContain("Its end comes in a later message.");
+  expect(placeholder(session)).toContain("Its result comes in a later message.");
+  expect(placeholder(session.fork())).toContain("Its result comes in a later message.");
   expect(placeholder(branch)).toContain(elsewhere);
 });
 

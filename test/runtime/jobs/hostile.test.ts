@@ -434,7 +434,7 @@ describe("ends", () => {
     const session = runtime.session("s");
     const { id } = await session.submit({ name: "outer" });
     const end = (await runtime.jobs.wait(id)) as EndedJob;
-    expect(end.result?.output).toContain("waited for by its own handler");
+    expect(end.result?.output).toContain("so it could never end");
   });
 
   test("submit gives the job that has ended and is not kept", async () => {

@@ -96,7 +96,7 @@ test("I03 a call that writes and has no intent was never started, and runs; one 
   const { session, store } = await resume(started, tools);
   expect([outcomes(session), ran]).toEqual([[["pay", "error", "outcome_unknown"]], 1]);
   expect(session.history[0]?.result?.error).toMatchObject({
-    message: "The process ended while default::pay ran; whether it had its effect is not known.",
+    message: "The process ended while default::pay ran; it is not known whether it took effect.",
     outcome: "unknown",
     retryable: false,
     hint: "Check before calling it again.",
@@ -263,7 +263,7 @@ test("I11 reconcile is asked with the key and input that ran, and a hanging one 
     [[key, { sum: 5 }, true]],
     [["pay", "error", "outcome_unknown"]],
   ]);
-  expect(session.history[0]?.result?.error?.message).toContain("Its reconcile did not answer in time.");
+  expect(session.history[0]?.result?.error?.message).toContain("Its reconcile() did not answer in time.");
 });
 
 test("I11 a reconcile is given its time, at most until the call's deadline", async () => {

@@ -56,7 +56,7 @@ test("F0.34 without a stand-in reads run, and writes and undeclared tools are no
   expect(results[1]?.error?.message).toBe("default::put was not run: it would write file:/a, and this is a simulation.");
   expect(results[2]?.error).toMatchObject({
     message: "default::anything was not run: it declares no effects, so it may do anything, and this is a simulation.",
-    operatorHint: "Declare what the tool reads and writes, give the runtime a standIn engine, or allow it by allowSideEffects.",
+    operatorHint: "Declare what the tool reads and writes, give the runtime a standIn engine, or allow it with allowSideEffects.",
   });
   // What was refused was not pretended either: the world is still what it was.
   expect([ran, diff.pretended]).toEqual([["read /a", "list", "read /a"], []]);
@@ -263,7 +263,7 @@ test("F0.34 hooks run, are left out or stop a simulation, as each says of itself
   expect(refused.results.map((result) => result.error)).toEqual([
     expect.objectContaining({
       code: "not_simulatable",
-      message: 'default::read was not run: the hook "audit" does not say what becomes of it in a simulation.',
+      message: 'default::read was not run: the hook "audit" does not say whether it runs in a simulation.',
     }),
     expect.objectContaining({ code: "not_simulatable" }),
   ]);

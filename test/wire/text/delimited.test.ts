@@ -191,7 +191,7 @@ test("F1.41 H07 any split gives the same calls, text and warnings", () => {
 describe("F1.37 delimiters that cannot work are refused at once", () => {
   const whole = { start: "[", end: "]", slash: "opens", arguments: "lines" };
   test.each([
-    ["none", undefined, 'The options of the text format "x" are an object, not undefined.'],
+    ["none", undefined, 'The options of the text format "x" must be an object, not undefined.'],
     ["without any", {}, 'start of the text format "x" must be a string that is not empty.'],
     ["an empty start", { ...whole, start: "" }, 'start of the text format "x" must be a string that is not empty.'],
     ["no end", { ...whole, end: undefined }, 'end of the text format "x" must be a string that is not empty.'],
