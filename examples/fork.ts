@@ -43,6 +43,6 @@ await runtime.close();
 default menu { op: 'add', path: '/starter', value: 'soup' }
 before: { main: 'trout' }
 after:  { main: 'trout', starter: 'soup' }
-The branch "with salad" cannot be committed: its session "dinner" has moved on since it was taken.
+The branch "with salad" cannot be committed: its session "dinner" has moved on since the branch was taken.
 the log: call-start state-change call-end branch-commit call-start state-change call-end
 */

@@ -15,7 +15,8 @@ export const CONTEXT_LEVELS: readonly ContextLevel[] = ["ok", "warning", "danger
 
 /** Below 70 % `ok`, from 70 % `warning`, from 85 % `danger`, above 95 % `critical`. @throws ToolError `invalid_argument` */
 export function contextAdvisory(usedTokens: number, contextTokens: number): ContextAdvisory {
-  if (!(contextTokens > 0)) throw new ToolError("invalid_argument", `contextTokens is a number above 0, not ${String(contextTokens)}.`);
+  if (!(contextTokens > 0))
+    throw new ToolError("invalid_argument", `contextTokens must be a number above 0, not ${String(contextTokens)}.`);
   const utilization = Math.round((usedTokens / contextTokens) * 10_000) / 10_000;
   return { level: levelOf(utilization), utilization, usedTokens, contextTokens };
 }

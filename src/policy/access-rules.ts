@@ -125,7 +125,7 @@ export function checkedRule(rule: AccessRule, where: string): CheckedRule {
 function patterns(texts: readonly string[], where: string): (text: string) => boolean {
   const wrong: unknown = Array.isArray(texts) ? texts.find((text) => typeof text !== "string" || text === "") : texts;
   if (wrong !== undefined || texts.length === 0)
-    throw new ToolError("invalid_argument", `principals of the ${where} of the server is an array of patterns over ids and names.`);
+    throw new ToolError("invalid_argument", `principals of the ${where} of the server must be an array of patterns for ids and names.`);
   const all = texts.map((text) => text.split("*"));
   return (text) => all.some((pieces) => fitsPieces(text, pieces));
 }
@@ -139,9 +139,9 @@ function checkedClaims(
     if (!["string", "number", "boolean"].includes(typeof value))
       throw new ToolError(
         "invalid_argument",
-        `The claim ${JSON.stringify(claim)} of the ${where} is a string, number or boolean, not ${typeInWords(value)}.`,
+        `The claim ${JSON.stringify(claim)} of the ${where} must be a string, number or boolean, not ${typeInWords(value)}.`,
       );
-  if (entries.length === 0) throw new ToolError("invalid_argument", `claims of the ${where} of the server names none.`);
+  if (entries.length === 0) throw new ToolError("invalid_argument", `claims of the ${where} of the server is empty.`);
   return entries;
 }
 

@@ -37,7 +37,7 @@ export function permissionOf(rules: PermissionRules): Permission {
     const pattern = denied?.(qualifiedName);
     if (pattern !== undefined) return `The permission rules deny ${qualifiedName} by the pattern ${JSON.stringify(pattern)}.`;
     if (allowed === undefined || allowed(qualifiedName) !== undefined) return undefined;
-    return `The permission rules allow certain tools only, and ${qualifiedName} is none of them.`;
+    return `The permission rules allow only certain tools, and ${qualifiedName} is not one of them.`;
   };
 }
 
@@ -54,7 +54,7 @@ export function nameMatcher(
   { bareNames = "refuse" }: { readonly bareNames?: "refuse" | "default" } = {},
 ): NameMatcher {
   if (!Array.isArray(patterns))
-    throw new ToolError("invalid_argument", `"${where}" is an array of name patterns, not ${typeInWords(patterns)}.`);
+    throw new ToolError("invalid_argument", `"${where}" must be an array of name patterns, not ${typeInWords(patterns)}.`);
   const compiled = patterns.map((pattern: unknown) => compile(pattern, where, bareNames === "default"));
   return (qualifiedName) => compiled.find((pattern) => fitsPieces(qualifiedName, pattern.pieces))?.text;
 }

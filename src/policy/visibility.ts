@@ -92,7 +92,7 @@ function rulesOf(layer: PermissionRules | Visibility): readonly PermissionRules[
 function layerOf(rules: PermissionRules | Visibility): Layer {
   if (rules instanceof Visibility) return (name) => rules.permits(name);
   if (typeof rules !== "object" || rules === null)
-    throw new ToolError("invalid_argument", `A layer of rules is an object with "allow" or "deny", not ${String(rules)}.`);
+    throw new ToolError("invalid_argument", `A layer of rules must be an object with "allow" or "deny", not ${String(rules)}.`);
   checkKnownKeys(rules, RULE_NAMES, "A layer of rules");
   const allowed = rules.allow === undefined ? undefined : quickMatcher(rules.allow, "allow");
   const denied = rules.deny === undefined ? undefined : quickMatcher(rules.deny, "deny");

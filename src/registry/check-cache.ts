@@ -51,7 +51,7 @@ export function cacheOfJson(json: Readonly<Record<string, unknown>>): unknown {
     new ToolError("invalid_argument", `${key} of tool ${JSON.stringify(json["name"])} must be ${expected}.`);
   const [given] = OTHER_WORDS.filter((word) => isGiven(json[word]));
   if (given === undefined) return json["cache"] ?? undefined;
-  if (isGiven(json["cache"])) throw wrong("cache", `left out beside ${given}: both say how long results are kept`);
+  if (isGiven(json["cache"])) throw wrong("cache", `left out if ${given} is given: both say how long results are kept`);
   const { cacheable = false, cache_scope: scope = "turn", cache_ttl: seconds } = omitNull(json);
   if (typeof cacheable !== "boolean") throw wrong("cacheable", "a boolean");
   if (!isScope(scope)) throw wrong("cache_scope", SCOPE_WORDS);
@@ -90,7 +90,7 @@ function settingsFault(settings: object): Fault | undefined {
   const [unknown] = Object.keys(others);
   return unknown === undefined
     ? undefined
-    : { field: "", expected: `an object with nothing but ${SETTINGS.join(", ")}, not ${JSON.stringify(unknown)}` };
+    : { field: "", expected: `an object with only ${SETTINGS.join(", ")}, not ${JSON.stringify(unknown)}` };
 }
 
 const SCOPE_WORDS = SCOPES.map((scope) => JSON.stringify(scope)).join(" or ");

@@ -36,7 +36,7 @@ function copied(given: unknown): ReturnType<typeof copyJson>["value"] {
 export function readProblems(problems: unknown): readonly string[] {
   if (Array.isArray(problems)) return problems.map((problem) => describeThrown(problem));
   if (isPromiseLike(problems)) void Promise.resolve(problems).then(undefined, () => {}); // returning a promise is itself the error
-  throw new TypeError("its validate() did not answer with an array of problems");
+  throw new TypeError("its validate() did not return an array of problems");
 }
 
 /** Reads the answer of a schema library. @throws TypeError for any other value, which would not prove that the value is valid */
@@ -46,5 +46,5 @@ export function readParsed(answer: unknown, what: "input" | "output"): ParsedInp
     if (Array.isArray(issues)) return { issues: issues.map((issue) => describeThrown(issue)) };
     if (issues === undefined && "value" in answer) return { value: answer["value"] };
   }
-  throw new TypeError(`its ${what} check gave neither a value nor an array of issues`);
+  throw new TypeError(`its ${what} check returned neither a value nor an array of issues`);
 }

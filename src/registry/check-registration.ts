@@ -35,7 +35,7 @@ export function checkTool(given: Tool): Tool {
 
 /** As `checkTool`, but a tool without an input schema accepts an object with any keys. */
 export function checkNewTool(given: NewTool): Tool {
-  checkIsObject(given, "A tool is an object with name, description and inputSchema.");
+  checkIsObject(given, "A tool must be an object with name, description and inputSchema.");
   const tool = plainTool(given as Tool); // checked below
   refuseOtherWords(given, tool);
   return checkDeclared(namedTool(tool.inputSchema === undefined ? { ...tool, inputSchema: { type: "object" } } : tool));
@@ -84,7 +84,7 @@ export function checkBroughtTool(given: Tool): Tool {
 
 /** Returns the tool as a plain object, with a valid name and description. */
 function namedTool(given: Tool): Tool {
-  checkIsObject(given, "A tool is an object with name, description and inputSchema.");
+  checkIsObject(given, "A tool must be an object with name, description and inputSchema.");
   const tool = plainTool(given);
   refuseOtherWords(given, tool);
   const { name, description }: Unchecked<Tool> = tool;
@@ -106,7 +106,7 @@ function checkModelFields(name: string, tool: Tool): void {
  * A name that ends in a colon is rejected: `a:` with the tool `b` would be `a:::b`, as would `a` with the tool `:b`.
  */
 export function checkToolset(toolset: Toolset): void {
-  checkIsObject(toolset, "A toolset is an object with a name.");
+  checkIsObject(toolset, "A toolset must be an object with a name.");
   if (isPlainObject(toolset)) checkKnownKeys(toolset, TOOLSET_FIELDS, `The toolset ${quoted(toolset.name)}`);
   const { name, engine, promptContribution }: Unchecked<Toolset> = toolset;
   checkName(name, "toolset");

@@ -39,7 +39,7 @@ const resourceKeys: Claim = {
 
 const contribution: Claim = {
   holds: (value) => isJsonObject(value) && isContribution(value),
-  expected: 'an object with a "text" and perhaps a "bucket", both strings',
+  expected: 'an object with a "text" and optionally a "bucket", both strings',
 };
 const declarations: Claim = {
   holds: (value) => isJsonObject(value) && Object.values(value).every(isPlainJson),
@@ -145,7 +145,7 @@ const DEFINITION_FIELDS = Object.fromEntries(Object.entries(FIELDS).filter(([fie
  */
 export function checkToolFields(definition: unknown): asserts definition is Tool {
   if (!isPlainObject(definition))
-    throw new ToolError("invalid_argument", "A tool is defined by a plain object with name, description and inputSchema.");
+    throw new ToolError("invalid_argument", "A tool must be defined by a plain object with name, description and inputSchema.");
   const fields = definition;
   checkName(fields["name"], "tool");
   if (fields["description"] === undefined) throw wrong(fields["name"], "description", undefined, "a string: it is what the model reads");
@@ -169,9 +169,13 @@ export function checkAllFields(tool: Tool): void {
 
 function checkComposite(name: string, { composite, effects }: Pick<Tool, "composite" | "effects">): void {
   if (composite === true && effects !== undefined)
-    throw new ToolError("invalid_argument", `The composite tool ${JSON.stringify(name)} declares effects; its calls have them.`, {
-      hint: "Leave effects out, or composite where the tool touches something itself.",
-    });
+    throw new ToolError(
+      "invalid_argument",
+      `The composite tool ${JSON.stringify(name)} declares effects, but its effects are those of its calls.`,
+      {
+        hint: "Leave out effects, or leave out composite if the tool itself reads or writes something.",
+      },
+    );
 }
 
 const PLAIN_TOOLS = new WeakMap<Tool, Tool>();
@@ -257,7 +261,7 @@ const INPUT_HINT = 'Did you mean "inputSchema"?';
 const EXECUTE_HINT = 'Did you mean "execute"?';
 const APPROVAL_HINT =
   "Did you mean effects: { destructive: true }, which asks before each call? Or the option approval of createRuntime().";
-const GUARDRAILS_HINT = "Checks of a tool's calls are a hook: defineHook({ tool, beforeCall, afterCall }), in hooks of createRuntime().";
+const GUARDRAILS_HINT = "Check a tool's calls with a hook: defineHook({ tool, beforeCall, afterCall }), in hooks of createRuntime().";
 
 /** Hints for the fields that other libraries have in a tool. */
 const WORDS_OF_LIBRARIES: Readonly<Record<string, string>> = {
@@ -277,11 +281,12 @@ const WORDS_OF_LIBRARIES: Readonly<Record<string, string>> = {
   requireApproval: APPROVAL_HINT,
   id: 'Did you mean "name"?',
   toolName: 'Did you mean "name"?',
-  annotations: 'Did you mean "effects"? readOnlyHint is effects: readOnly("…"), and destructiveHint is effects: { destructive: true }.',
+  annotations:
+    'Did you mean "effects"? For readOnlyHint write effects: readOnly("…"), and for destructiveHint effects: { destructive: true }.',
   errorFunction: "Throw a ToolError: its message and its hint are what the model reads.",
   inputGuardrails: GUARDRAILS_HINT,
   outputGuardrails: GUARDRAILS_HINT,
-  isEnabled: 'Did you mean "enabled"? A rule for each request is allow of createLoop(), which may be a function.',
+  isEnabled: 'Did you mean "enabled"? For a rule per request, use allow of createLoop(), which may be a function.',
   strict: "Leave it out: every input is repaired and checked against the schema, whatever the provider does.",
   _meta: 'Did you mean "metadata"?',
 };

@@ -18,7 +18,7 @@ export function addHookCommands(registry: Registry, hooks: readonly Hook[]): voi
       if (owner !== undefined)
         throw new ToolError(
           "duplicate",
-          `The command ${JSON.stringify(name)} of the hook ${JSON.stringify(hook.name)} has the name of ${owner}.`,
+          `The command ${JSON.stringify(name)} of the hook ${JSON.stringify(hook.name)} has the same name as ${owner}.`,
           { hint: "Give the command another name." },
         );
       owners.set(name, `a command of the hook ${JSON.stringify(hook.name)}`);

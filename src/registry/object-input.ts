@@ -1,4 +1,4 @@
-/** Ensures that the input of a tool is an object, which every provider and protocol requires. */
+/** Ensures that the input of a tool must be an object, which every provider and protocol requires. */
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
@@ -8,7 +8,7 @@ import { showValue } from "../schema/schema-problem.ts";
 export function checkTakesObjects(schema: unknown): void {
   const reason = whyNoObject(schema, MAX_DEPTH);
   if (reason === undefined) return;
-  throw new ToolError("invalid_schema", `${reason}; the input of a tool is an object.`, {
+  throw new ToolError("invalid_schema", `${reason}; the input of a tool must be an object.`, {
     hint: 'Give it a property: { type: "object", properties: { value: … } }.',
   });
 }

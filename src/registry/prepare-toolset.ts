@@ -41,7 +41,7 @@ export interface ToolsetChange {
 export function prepareToolset(parts: ToolsetParts, options: PrepareOptions): ToolsetEntry {
   checkToolset(parts?.toolset); // a program without types may pass any value
   const { toolset, tools = toolset.tools ?? [], brought = [], block } = parts;
-  checkList(tools, `The tools of the toolset ${JSON.stringify(toolset.name)} are an array.`);
+  checkList(tools, `The tools of the toolset ${JSON.stringify(toolset.name)} must be an array.`);
   const entry = new ToolsetEntry(toolset, options);
   const overload = toolset.overloads ?? options.overloads;
   for (const registered of options.before?.registeredByHand ?? []) entry.addByHand(registered);
@@ -56,9 +56,7 @@ export function prepareToolset(parts: ToolsetParts, options: PrepareOptions): To
       const fault = keyTemplateFault(tool.name, tool.effects, tool.inputSchema);
       if (fault !== undefined) options.warn(`${[fault.message, fault.hint].join(" ").trim()} Its calls count as undeclared.`);
     } catch (error: unknown) {
-      options.warn(
-        `A tool that the engine of ${JSON.stringify(toolset.name)} brought is left out: ${ToolError.fromUnknown(error).message}`,
-      );
+      options.warn(`A tool that the engine of ${JSON.stringify(toolset.name)} listed is left out: ${ToolError.fromUnknown(error).message}`);
     }
   }
   return entry;

@@ -20,7 +20,7 @@ export function withProgramShape(given: Tool): Tool {
   refuseOtherWords(given, tool);
   const { execute } = tool;
   if (execute === undefined)
-    throw new ToolError("invalid_argument", `The tool ${JSON.stringify(tool.name)} has no execute, whose answer could be read.`);
+    throw new ToolError("invalid_argument", `The tool ${JSON.stringify(tool.name)} has no execute function, so it has no answer to read.`);
   return {
     ...tool,
     execute: (input: never, context: ToolContext) => {

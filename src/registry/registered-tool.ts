@@ -144,7 +144,7 @@ export class RegisteredTool {
     const cause = ToolError.fromUnknown(error, "invalid_schema");
     return new ToolError(
       "unavailable",
-      `The tool ${JSON.stringify(this.qualifiedName)} cannot be used, its ${part} schema is wrong: ${cause.message}`,
+      `The tool ${JSON.stringify(this.qualifiedName)} cannot be used because its ${part} schema is wrong: ${cause.message}`,
       {
         details: cause.details,
         hint: "Correct the schema and register the tool again; the other tools are not affected.",

@@ -110,7 +110,7 @@ export class Registry implements Iterable<RegisteredTool> {
     if (this.#names.entries.has(toolset.name)) {
       throw new ToolError(
         "duplicate",
-        `The toolset ${JSON.stringify(toolset.name)} is already there. Remove it first, or give this one another name.`,
+        `The toolset ${JSON.stringify(toolset.name)} is already registered. Remove it first, or give this one another name.`,
       );
     }
     this.#put(entry);
@@ -179,7 +179,7 @@ export class Registry implements Iterable<RegisteredTool> {
         this.#publish(entry.add(registered), [registered]);
         adopted++;
       } catch (error: unknown) {
-        this.#warn(`A tool that the engine of ${JSON.stringify(toolset)} brought is left out: ${ToolError.fromUnknown(error).message}`);
+        this.#warn(`A tool that the engine of ${JSON.stringify(toolset)} listed is left out: ${ToolError.fromUnknown(error).message}`);
       }
     }
     this.#changed();
@@ -228,7 +228,8 @@ export class Registry implements Iterable<RegisteredTool> {
 
   /** The tools on offer, of all namespaces or of those given. */
   list(namespace?: string | readonly string[]): readonly RegisteredTool[] {
-    if (namespace !== undefined && typeof namespace !== "string") checkList(namespace, "A namespace is a string, or an array of strings.");
+    if (namespace !== undefined && typeof namespace !== "string")
+      checkList(namespace, "A namespace must be a string, or an array of strings.");
     const wanted = namespace === undefined ? undefined : new Set(typeof namespace === "string" ? [namespace] : namespace);
     this.late.opener?.noteListed(wanted);
     this.#listed ??= offeredTools(this.#names.entries.values());

@@ -128,7 +128,7 @@ export function toolToJson(registered: RegisteredTool): ToolJson {
  */
 export function toolFromJson(json: unknown, namespace: string = DEFAULT_NAMESPACE): { readonly tool: Tool; readonly namespace: string } {
   checkText(namespace, "toolFromJson(json, namespace)", "a namespace");
-  if (!isJsonObject(json)) throw new ToolError("invalid_argument", 'A tool in a file is an object with a "name".');
+  if (!isJsonObject(json)) throw new ToolError("invalid_argument", 'A tool in a file must be an object with a "name".');
   const {
     namespace: own = namespace,
     name,

@@ -195,5 +195,5 @@ function whyNot(family: ToolFamily, name: string): ToolError | undefined {
 }
 
 function noName(): ToolError {
-  return new ToolError("invalid_argument", "The name of a tool or toolset is a string.");
+  return new ToolError("invalid_argument", "The name of a tool or toolset must be a string.");
 }

@@ -151,11 +151,11 @@ function checkBranchPoint({ id, length: whole, engagedEngines, eventLog }: Sessi
   const least = eventLog === undefined ? 0 : 1; // a stored log begins with the session's own `session-start`
   if (!Number.isInteger(length) || length < least || length > whole)
     throw new ToolError("invalid_argument", `The session ${quoted(id)} has ${whole} events: no branch can begin after ${quoted(length)}.`, {
-      hint: `Name a number from ${least} to ${whole}.`,
+      hint: `Give a number from ${least} to ${whole}.`,
     });
   const remote = length === whole ? undefined : engagedEngines?.remote;
   if (remote === undefined) return;
-  throw new ToolError("not_forkable", `The engine "${remote}" keeps what it remembers of the session elsewhere, and cannot go back.`, {
+  throw new ToolError("not_forkable", `The engine "${remote}" keeps its state of the session elsewhere, and cannot go back.`, {
     hint: "Fork the session as it is now.",
   });
 }

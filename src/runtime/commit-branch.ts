@@ -77,7 +77,7 @@ function checkNoJobs(jobs: JobTable, branch: RuntimeSession): void {
 }
 
 function committedBefore(branch: RuntimeSession): ToolError {
-  return new ToolError("invalid_argument", `The branch ${JSON.stringify(branch.id)} was committed before.`);
+  return new ToolError("invalid_argument", `The branch ${JSON.stringify(branch.id)} has already been committed.`);
 }
 
 function droppedBefore(branch: RuntimeSession): ToolError {
@@ -97,13 +97,13 @@ function whyNot(branch: RuntimeSession, parent: RuntimeSession): ToolError | und
   if (parent.closed) return new ToolError("conflict", `${cannot}its session ${JSON.stringify(parent.id)} is closed.`);
   if (parent.broken !== undefined) return parent.broken;
   if (parent.length !== branch.baseLength) {
-    return new ToolError("conflict", `${cannot}its session ${JSON.stringify(parent.id)} has moved on since it was taken.`, {
+    return new ToolError("conflict", `${cannot}its session ${JSON.stringify(parent.id)} has moved on since the branch was taken.`, {
       hint: "Take a new branch and make the calls there.",
     });
   }
   const remote = branch.engagedEngines?.remote;
   if (remote === undefined) return undefined;
-  return new ToolError("conflict", `${cannot}its engine "${remote}" keeps what the branch did apart from its session.`, {
+  return new ToolError("conflict", `${cannot}its engine "${remote}" keeps the changes of the branch apart from its session.`, {
     hint: "Make the calls in the session itself.",
   });
 }

@@ -46,7 +46,7 @@ export async function diffSessions(
 /** Reads the events up to `at`. Resolves to the state after the last of them. */
 async function stateAt(session: RuntimeSession, at: number | undefined, onEvent: (event: SessionEvent) => unknown): Promise<StateMap> {
   if (at !== undefined && (!Number.isInteger(at) || at < 0))
-    throw new ToolError("invalid_argument", `A point of a session is a number of its events, not ${quoted(at)}.`);
+    throw new ToolError("invalid_argument", `A point of a session must be a number of its events, not ${quoted(at)}.`);
   const whole = session.stateMap;
   const fold = new SessionFold(0);
   let left = at ?? Infinity;

@@ -149,7 +149,7 @@ function asJson(event: SessionEvent): JsonValue {
 }
 
 function another(sessionId: string): ToolError {
-  return new ToolError("duplicate", `The store has another session ${JSON.stringify(sessionId)} already; nothing was imported.`, {
+  return new ToolError("duplicate", `The store already has another session ${JSON.stringify(sessionId)}; nothing was imported.`, {
     hint: "Import it under another id.",
   });
 }

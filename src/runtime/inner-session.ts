@@ -33,7 +33,7 @@ export async function leftOpenWithin(store: Store, sessionId: string, callIds: r
 /** @throws ToolError `duplicate` */
 export function checkBegunBy(place: CallPlace, first: SessionEvent, id: string): void {
   if (isBegunBy(place, first)) return;
-  throw new ToolError("duplicate", `The session ${JSON.stringify(id)} is there already, and this call has not begun it.`, {
-    operatorHint: "Find out who has begun it, then delete it.",
+  throw new ToolError("duplicate", `The session ${JSON.stringify(id)} already exists, and this call did not begin it.`, {
+    operatorHint: "Find out what began it, then delete it.",
   });
 }

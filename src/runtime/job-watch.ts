@@ -111,7 +111,7 @@ export class JobWatch {
     try {
       await store.jobs.prune({ keep: keepStored, ...age });
     } catch (thrown: unknown) {
-      this.#warn("Old background jobs could not be forgotten", thrown);
+      this.#warn("Old background jobs could not be removed", thrown);
     }
   }
 

@@ -23,7 +23,7 @@ export class Listeners {
 
   /** The returned function removes the listener. @throws ToolError `invalid_argument` if it is not a function */
   add(listener: EventListener): () => void {
-    if (typeof listener !== "function") throw new ToolError("invalid_argument", "A listener of events is a function.");
+    if (typeof listener !== "function") throw new ToolError("invalid_argument", "A listener of events must be a function.");
     const safe = safeListener(listener, this.#log);
     this.#listeners = [...this.#listeners, safe];
     return () => {

@@ -75,7 +75,7 @@ export function checkResumeOptions(options: ResumeOptions): void {
   const { interrupted } = options;
   surroundingsOf(options, "resume()");
   if (interrupted === undefined || interrupted === "run" || interrupted === "settle") return;
-  throw new ToolError("invalid_argument", `The option "interrupted" of resume() is "run" or "settle", not ${quoted(interrupted)}.`);
+  throw new ToolError("invalid_argument", `The option "interrupted" of resume() must be "run" or "settle", not ${quoted(interrupted)}.`);
 }
 
 export interface ResumeParts extends ResumeOptions {
@@ -143,7 +143,7 @@ const SAY_AFTER_MS = 1_000;
 function sayThatItAwaits({ awaitingApproval, id, ports: { log } }: RuntimeSession): void {
   if (awaitingApproval === 0) return;
   log.warn(
-    `resume(${JSON.stringify(id)}) waits: ${plural(awaitingApproval, "interrupted call")} ${awaitingApproval === 1 ? "waits" : "wait"} for approval. runtime.approvals.answer() answers, and so does a server that listens.`,
+    `resume(${JSON.stringify(id)}) waits: ${plural(awaitingApproval, "interrupted call")} ${awaitingApproval === 1 ? "waits" : "wait"} for approval. Answer with runtime.approvals.answer(), or through a running server.`,
   );
 }
 
@@ -347,7 +347,7 @@ function answerersOf(session: RuntimeSession, { name }: ToolCall, answerFrom: re
   } catch (thrown: unknown) {
     return new ToolError(
       "cancelled",
-      `${name} was interrupted by the end of its process and was not run again: answers.engines has none for ${answerFrom.join(", ")}.`,
+      `${name} was interrupted by the end of its process and was not run again: answers.engines has no engine for ${answerFrom.join(", ")}.`,
       {
         outcome: "not_started",
         operatorHint: "Resume it in a runtime with that engine, or call it again.",

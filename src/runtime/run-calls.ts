@@ -234,7 +234,7 @@ function answersInSequence(
 
 function checkedRewriter(rewriteInput: ExecuteOptions["rewriteInput"]): ExecuteOptions["rewriteInput"] {
   if (rewriteInput === undefined || typeof rewriteInput === "function") return rewriteInput;
-  throw new ToolError("invalid_argument", 'The option "rewriteInput" of execute() must be a function of a call.');
+  throw new ToolError("invalid_argument", 'The option "rewriteInput" of execute() must be a function that takes a call.');
 }
 
 /** Closes the engine sessions that a call without a session opened. */
@@ -263,12 +263,12 @@ function refuse(session: RuntimeSession): ToolError | undefined {
 function realInSimulation(): ToolError | undefined {
   if (!isInsideSimulation()) return undefined;
   return new ToolError("not_simulatable", "A handler that runs in a simulation made calls outside it, which would be real.", {
-    operatorHint: "Leave them out when context.simulated is true, or allow them by allowSideEffects.",
+    operatorHint: "Leave them out when context.simulated is true, or allow them with allowSideEffects.",
   });
 }
 
 function noWork(): ToolError {
-  return new ToolError("invalid_argument", "turn() takes a function: what to do while the turn is held.");
+  return new ToolError("invalid_argument", "turn() takes a function to run while the turn is held.");
 }
 
 function needsSession(options: ExecuteOptions): ToolError | undefined {
@@ -291,7 +291,7 @@ function cancelWaiting(session: RuntimeSession, results: Results): void {
   const begun = new Set([results].flat().flatMap(({ status, callId }) => (status === "pending" ? [callId] : [])));
   if (begun.size === 0) return;
   const { running } = partsOf(session);
-  running.cancelAll("its beginning could not be stored", () =>
+  running.cancelAll("its start could not be stored", () =>
     running.in(session).filter(({ callId, attempts }) => attempts === 0 && begun.has(callId)),
   );
 }

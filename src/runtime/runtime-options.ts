@@ -157,7 +157,10 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
   checkJobLimits(options.jobs ?? {});
   const { hooks = [] } = options;
   if (!Array.isArray(hooks) || !hooks.every((hook) => typeof hook === "object" && hook !== null))
-    throw new ToolError("invalid_argument", "The hooks of the runtime are an array of objects with a name, and beforeCall or afterCall.");
+    throw new ToolError(
+      "invalid_argument",
+      "The hooks of the runtime must be an array of objects with a name, and beforeCall or afterCall.",
+    );
   for (const hook of hooks) checkHook(hook);
   const { keepEvents = 1, durability = "sync" } = options;
   if (!Number.isSafeInteger(keepEvents) || keepEvents < 1)
@@ -198,7 +201,7 @@ function checkParts(options: RuntimeOptions): void {
   for (const name of SEAMS) checkMethods(options[name] === false ? undefined : options[name], name, NEEDED[name]);
   for (const name of PORTS) checkMethods(options.ports?.[name], `ports.${name}`, PORT_METHODS[name]);
   if (options.approvals !== undefined && typeof Reflect.get(options.approvals, "mayAsk") !== "boolean")
-    throw new ToolError("invalid_argument", 'The option "approvals" of createRuntime() does not say whether it mayAsk.', {
+    throw new ToolError("invalid_argument", 'The option "approvals" of createRuntime() has no boolean "mayAsk".', {
       hint: `Give it ${NEEDED.approvals.give}`,
     });
 }
@@ -240,14 +243,14 @@ const NEEDED: Readonly<Record<Seam, Needed>> = {
   store: { methods: ["open", "create", "claim", "read", "close"], give: "memoryStore() or sqliteStore({ path })." },
   artifacts: { methods: ["put", "get", "prune"], give: "store.artifacts, folderArtifacts({ path }) or false." },
   standIn: { methods: ["call"], give: "an engine." },
-  locks: { methods: ["request"], give: "what passes locksContract of haft/testing." },
-  slots: { methods: ["limit"], give: "what passes slotsContract of haft/testing." },
+  locks: { methods: ["request"], give: "an object that passes locksContract of haft/testing." },
+  slots: { methods: ["limit"], give: "an object that passes slotsContract of haft/testing." },
   approvals: {
     methods:
       "needed ask list get pending answer answerMany preview rules addRule revokeRule allowOnce allowAlways askMore forget resumed whenSettled".split(
         " ",
       ),
-    give: "what passes approvalsContract of haft/testing.",
+    give: "an object that passes approvalsContract of haft/testing.",
   },
 };
 const SEAMS: readonly Seam[] = ["pins", "store", "artifacts", "standIn", "locks", "slots", "approvals"];
@@ -261,7 +264,7 @@ function checkMethods(value: unknown, name: string, { methods, give }: Needed): 
 
 function checkRegistry(options: RuntimeOptions): void {
   if (!(options.registry instanceof Registry))
-    throw new ToolError("invalid_argument", 'The option "registry" of createRuntime() is no Registry.', {
+    throw new ToolError("invalid_argument", 'The option "registry" of createRuntime() is not a Registry.', {
       hint: "Give it new Registry().",
       operatorHint: ONE_COPY,
     });
@@ -275,7 +278,7 @@ function checkRegistry(options: RuntimeOptions): void {
 /** Checks a hook. An instance of a class may have fields of its own. */
 function checkHook(hook: Hook): void {
   if (typeof hook.name !== "string")
-    throw new ToolError("invalid_argument", "Each hook of the runtime has a name, and beforeCall or afterCall.");
+    throw new ToolError("invalid_argument", "Each hook of the runtime must have a name, and beforeCall or afterCall.");
   if (isPlainObject(hook)) checkKnownKeys(hook, HOOK_PARTS, `The hook ${JSON.stringify(hook.name)}`);
   const { name, timeoutMs = 1, onFailure = "skip" } = hook;
   checkMs(timeoutMs, "timeoutMs", `the hook ${JSON.stringify(name)}`);

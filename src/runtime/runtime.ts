@@ -177,7 +177,7 @@ export class Runtime {
 
   /** Traces the runtime and its loops: see `haft/telemetry`. The returned function stops that. @throws ToolError `duplicate` if traced already */
   trace(tracing: Tracing): () => void {
-    if (this.#parts.tracing !== undefined) throw new ToolError("duplicate", "This runtime is traced already; end that first.");
+    if (this.#parts.tracing !== undefined) throw new ToolError("duplicate", "This runtime is already traced; end that trace first.");
     this.#parts.tracing = tracing;
     return () => {
       if (this.#parts.tracing === tracing) this.#parts.tracing = undefined;

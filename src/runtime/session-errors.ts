@@ -5,7 +5,7 @@ import type { Session } from "../session/session.ts";
 
 export function closedSession(session: Session): ToolError {
   return new ToolError("invalid_argument", `The session ${JSON.stringify(session.id)} is closed.`, {
-    hint: "Begin another with runtime.session(), or take it up again with runtime.resume() where a store has it.",
+    hint: "Begin another with runtime.session(), or continue it with runtime.resume() if a store has it.",
   });
 }
 
@@ -14,7 +14,7 @@ export function noJobs(): ToolError {
 }
 
 export function noBranch(session: Session): ToolError {
-  return new ToolError("invalid_argument", `The session ${JSON.stringify(session.id)} is no open branch of another.`, {
+  return new ToolError("invalid_argument", `The session ${JSON.stringify(session.id)} is not an open branch of another session.`, {
     hint: "Take one with fork() or simulate(). A branch that was resumed from a store is a session of its own.",
   });
 }
@@ -45,7 +45,10 @@ export function takenAgain(id: string): ToolError {
 
 /** The error of a closed branch that cannot be committed. */
 export function wasRemoved(id: string): ToolError {
-  return new ToolError("conflict", `The session ${JSON.stringify(id)} was removed after it was closed, and its id may be another's now.`);
+  return new ToolError(
+    "conflict",
+    `The session ${JSON.stringify(id)} was removed after it was closed, and another session may have its id now.`,
+  );
 }
 
 /** The error of a resume whose session was removed meanwhile. */

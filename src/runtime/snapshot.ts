@@ -166,7 +166,7 @@ const MAX_CHANGED = 2 ** 25;
 function changeLimit(): (items: number) => void {
   let left = MAX_CHANGED;
   return (items) => {
-    if ((left -= items) < 0) throw corrupt("Its changes of state take too long to make: too many of them are of large lists or objects.");
+    if ((left -= items) < 0) throw corrupt("Its changes of state take too long to apply: too many of them change large arrays or objects.");
   };
 }
 

@@ -102,7 +102,7 @@ async function noSuchJob(store: Store, { id, sessionId }: StoredJobName): Promis
   const jobs = await store.jobs.list({ limit: MAX_COMPARED, ...(sessionId === undefined ? {} : { sessionId }) });
   const ids = jobs.map((job) => job.id);
   const likely = [...new Set([...nearNames(id, ids), ...ids])].slice(0, 5);
-  return new ToolError("not_found", `${where} has no job ${JSON.stringify(id)}, or it ended so long ago that it is forgotten.`, {
+  return new ToolError("not_found", `${where} has no job ${JSON.stringify(id)}, or it ended so long ago that it was removed.`, {
     hint: likely.length === 0 ? "It has no jobs at all." : `The newest are: ${likely.join(", ")}.`,
   });
 }

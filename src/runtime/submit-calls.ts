@@ -92,7 +92,7 @@ async function readResults(
   for (const [index, callId] of callIds.entries()) {
     if (begun.has(callId)) continue;
     const { id, name } = readCall(sent[index], partsOf(session).inputLimits).call;
-    found.set(callId, interruptedResult({ callId, id, name }, outcomeUnknown(name, "What was recorded ends before it.")));
+    found.set(callId, interruptedResult({ callId, id, name }, outcomeUnknown(name, "The recording ends before this call.")));
   }
   if (found.size < wanted.size)
     throw new ToolError("resource_busy", "The calls that were submitted under this idempotency key have not all ended yet.", {
@@ -110,6 +110,6 @@ function keepAgain(session: RuntimeSession, { callId, output, content }: Session
 
 function unrecorded(): ToolError {
   return new ToolError("invalid_argument", 'The options "idempotencyKey" and "recordHistory: false" of execute() exclude each other.', {
-    hint: "A result that is not recorded cannot be given again.",
+    hint: "A result that is not recorded cannot be returned again.",
   });
 }

@@ -6,7 +6,7 @@ import type { OpenCall } from "./open-call.ts";
 import { partsOf, type RuntimeSession } from "./runtime-session.ts";
 
 /** The reason given for a model's message that was cut off by the end of the process. */
-export const CUT_OFF = "the process ended before the model's message was whole";
+export const CUT_OFF = "the process ended before the model's message was complete";
 
 /** Why an open call is not run, or not run again, provided that it has not run yet; undefined if it is run. */
 export function whyNotRun(
@@ -27,9 +27,9 @@ function wasDispatched({ intent, job, remoteId, wasCleared, hasMadeCalls }: Open
 }
 
 function neverMade({ call }: OpenCall): ToolError {
-  return new ToolError("cancelled", `${call.name} was not run: the process ended before its input was made of what it was called with.`, {
+  return new ToolError("cancelled", `${call.name} was not run: the process ended before its input was rewritten.`, {
     outcome: "not_started",
-    hint: "Call it again with the values in the place of its references.",
+    hint: "Call it again with the values in place of its references.",
   });
 }
 

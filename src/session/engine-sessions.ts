@@ -88,8 +88,7 @@ export class EngineSessions {
       const answer = begun.then(() => engine.snapshotSession?.(this.#sessionId()));
       const waited = await waitFor({ clock, wait: undefined }, answer, {
         endsAt: clock.now() + TIMEOUT_MS,
-        late: () =>
-          new ToolError("timeout", `The engine ${engine.kind} did not say within ${TIMEOUT_MS} ms what it remembers of the session.`),
+        late: () => new ToolError("timeout", `The engine ${engine.kind} did not return its state of the session within ${TIMEOUT_MS} ms.`),
       });
       if ("thrown" in waited) throw waited.thrown;
       if ("ended" in waited) throw waited.ended;

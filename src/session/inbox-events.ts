@@ -74,7 +74,7 @@ export function addingTrigger(trigger: NewTrigger): MakeEvents {
   return (scope) => {
     if (scope.inbox.trigger(read.id) === undefined)
       return [{ type: "trigger-add", ...fact(scope), ...read, ...omitUndefined({ tick: lastTick }) }];
-    throw new ToolError("duplicate", `There is a trigger ${JSON.stringify(read.id)} already.`, {
+    throw new ToolError("duplicate", `There is already a trigger ${JSON.stringify(read.id)}.`, {
       hint: "Remove it first, or take another name.",
     });
   };
@@ -132,9 +132,10 @@ function checkTick(tick: number | undefined, what: string): void {
 function readNewTrigger(trigger: NewTrigger): NewTrigger {
   checkKnownKeys(trigger, TRIGGER_FIELDS, "addTrigger()");
   const settings = copyJson(trigger.settings).value;
-  if (!isJsonObject(settings)) throw new ToolError("invalid_argument", "The settings of a trigger are an object.");
+  if (!isJsonObject(settings)) throw new ToolError("invalid_argument", "The settings of a trigger must be an object.");
   const declared: unknown = trigger.declared;
-  if (declared !== undefined && declared !== true) throw new ToolError("invalid_argument", '"declared" of a trigger is true, or left out.');
+  if (declared !== undefined && declared !== true)
+    throw new ToolError("invalid_argument", '"declared" of a trigger must be true, or left out.');
   checkTick(trigger.lastTick, "lastTick of addTrigger()");
   return Object.freeze({
     id: checkedVisibleName(trigger.id, "The id of a trigger"),
@@ -148,7 +149,7 @@ function readNewTrigger(trigger: NewTrigger): NewTrigger {
 function noTrigger(id: string, { triggers }: Inbox): ToolError {
   const ids = triggers.map((trigger) => trigger.id);
   return new ToolError("not_found", `There is no trigger ${JSON.stringify(id)}.`, {
-    hint: ids.length === 0 ? "The session has no triggers." : `There are ${ids.slice(0, 20).join(", ")}.`,
+    hint: ids.length === 0 ? "The session has no triggers." : `Its triggers are ${ids.slice(0, 20).join(", ")}.`,
   });
 }
 

@@ -14,11 +14,12 @@ export function readMessage(raw: unknown): SessionMessage {
   if (role === undefined)
     throw wrong(`of one of the roles ${ROLES.join(", ")}; this is ${Array.isArray(raw) ? "an array" : roleIn(fields)}`);
   const { content, title, native, inboxId } = fields;
-  if (title !== undefined && typeof title !== "string") throw wrong("with a title that is text");
-  if (typeof content !== "string" && !Array.isArray(content)) throw wrong("with content that is a string or an array of content parts");
-  if (native !== undefined && role !== "assistant") throw wrong("with a native form only where the assistant says it");
+  if (title !== undefined && typeof title !== "string") throw wrong("an object whose title is a string");
+  if (typeof content !== "string" && !Array.isArray(content))
+    throw wrong("an object whose content is a string or an array of content parts");
+  if (native !== undefined && role !== "assistant") throw wrong("from the assistant if it has a native form");
   if (inboxId !== undefined && (typeof inboxId !== "string" || inboxId === "" || inboxId.length > MAX_ID_LENGTH))
-    throw wrong("with an inboxId that is the id of an entry");
+    throw wrong("an object whose inboxId is the id of an entry");
   return Object.freeze({
     role,
     content: typeof content === "string" ? content : copyContent(content),
@@ -34,14 +35,15 @@ export function readNative(raw: unknown): NativeMessage {
   const format = isJsonObject(value) ? value["format"] : undefined;
   const blocks = isJsonObject(value) ? value["blocks"] : undefined;
   const container = isJsonObject(value) ? value["container"] : undefined;
-  if (typeof format !== "string" || format === "" || !isJsonArray(blocks)) throw wrong("with a native form that has a format and blocks");
+  if (typeof format !== "string" || format === "" || !isJsonArray(blocks))
+    throw wrong("an object whose native form has a format and blocks");
   if (container !== undefined && (typeof container !== "string" || container === "" || container.length > MAX_ID_LENGTH))
-    throw wrong("with a native form whose container is an id");
+    throw wrong("an object whose native form has an id as its container");
   return Object.freeze({ format, blocks, ...(container === undefined ? {} : { container }) });
 }
 
 function wrong(expected: string): ToolError {
-  return new ToolError("invalid_argument", `A message of a session is ${expected}.`, {
+  return new ToolError("invalid_argument", `A message of a session must be ${expected}.`, {
     hint: 'For example { role: "user", content: "Book a table for two." }.',
   });
 }

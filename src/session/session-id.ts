@@ -7,7 +7,7 @@ import { MAX_ID_LENGTH } from "../core/recording/read-event.ts";
 export function checkSessionId(id: unknown): void {
   if (typeof id === "string" && id !== "" && id.length <= MAX_ID_LENGTH) return;
   const given = typeof id === "string" ? `this one has ${id.length}` : `this is of type ${id === null ? "null" : typeof id}`;
-  throw new ToolError("invalid_argument", `The id of a session is a string of 1 to ${MAX_ID_LENGTH} characters; ${given}.`);
+  throw new ToolError("invalid_argument", `The id of a session must be a string of 1 to ${MAX_ID_LENGTH} characters; ${given}.`);
 }
 
 /** Maximum length of a session id inside call ids, whose recorded length is limited too. */

@@ -104,7 +104,8 @@ export class Turn {
     return {
       get: (key) => this.session.state(toolset, key),
       update: (key, change) => {
-        if (typeof key !== "string") throw new ToolError("invalid_argument", `The key of a value of state is a string, not ${typeof key}.`);
+        if (typeof key !== "string")
+          throw new ToolError("invalid_argument", `The key of a state value must be a string, not ${typeof key}.`);
         const before = this.session.state(toolset, key);
         const after = this.session.changeState({ turnId: this.id, callId, toolset, key }, change(before));
         if (after !== before) this.#note({ callId, toolset, key, before, after });

@@ -31,7 +31,7 @@ function* differences(pinned: PinnedTool, current: Definition): Generator<string
     if (before === undefined || "value" in before) yield* compare(before?.value, after, [field], MAX_DEPTH);
     else if (after === undefined) yield `${field}: was ${before.bytes} bytes long, now gone`;
     else if (fieldHash(after) !== before.sha256)
-      yield `${field}: is another one; it was ${before.bytes} bytes long, and only its hash was kept. Now ${shown(after)}`;
+      yield `${field}: is different; it was ${before.bytes} bytes long, and only its hash was kept. Now ${shown(after)}`;
   }
 }
 

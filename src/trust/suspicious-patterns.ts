@@ -9,7 +9,7 @@ export interface SuspiciousPattern {
 /** Applied to the original text. */
 export const CHARACTER_RULES: readonly SuspiciousPattern[] = [
   { pattern: /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]/u, says: "has control characters, which can steer a terminal" },
-  { pattern: /[\u202a-\u202e\u2066-\u2069]/u, says: "has characters that turn the direction of text around" },
+  { pattern: /[\u202a-\u202e\u2066-\u2069]/u, says: "has characters that reverse the direction of text" },
   { pattern: /[\u{e0000}-\u{e007f}]/u, says: "has tag characters, which a model reads and a person does not see" },
   {
     pattern: /[\u200b\u2060-\u2064\u206a-\u206f\u3164\u115f\u1160\uffa0\u{1d173}-\u{1d17a}]|(?!^)\ufeff/u,
@@ -31,7 +31,7 @@ export const NAME_RULES: readonly SuspiciousPattern[] = [
       /^_{0,4}(?:full_|whole_|previous_|complete_)?(?:conversation_(?:history|context|log)|chat_(?:history|log|context)|chain_of_thought|tool_call_history|previous_tool_calls|available_tools|tools_list|list_of_tools)_{0,4}$/iu,
     says: "is the name of something that only the conversation holds",
   },
-  { pattern: /^_{0,4}side_?notes?_{0,4}$/iu, says: "is a name that attacks carry data out by" },
+  { pattern: /^_{0,4}side_?notes?_{0,4}$/iu, says: "is a name that attacks use to send data out" },
 ];
 
 const NOT = "(?:do not|don't|dont|never|must not|should not|shouldn't|mustn't|cannot|can't|avoid|without|refrain from|no need to)";
@@ -83,7 +83,7 @@ export const WORD_RULES: readonly SuspiciousPattern[] = [
       `\\b(?:send|include|pass|provide|paste|append|attach|upload|forward|exfiltrate|transmit|leak|post|reveal|repeat|print|output|copy|put|insert|embed|give|write|summari[sz]e|share)\\b(?: [a-z,'"\`-]{1,14}){0,6} ${SECRET_THING}\\b`,
       "u",
     ),
-    says: "asks for what is secret or belongs to the conversation",
+    says: "asks for secrets or for the conversation",
   },
   {
     pattern:
@@ -118,7 +118,7 @@ export const WORD_RULES: readonly SuspiciousPattern[] = [
   {
     pattern:
       /\b(?:pass|put|include|send|provide|write|place|insert|supply)\b(?: [a-z,'"`]{1,14}){0,5} (?:contents?|output|results?)\b[^.!?]{0,40}\b(?:as|in|into|to|via|through) (?:the )?['"`]?(?:side ?notes?|feedback|metadata|context|debug|notes?|reason|extra|comment)['"`]? (?:parameter|argument|field|property)\b/u,
-    says: "carries data out in a parameter that is not for it",
+    says: "sends data out in a parameter that is not meant for it",
   },
   {
     pattern:

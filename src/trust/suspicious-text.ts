@@ -67,7 +67,7 @@ function mayHoldText(value: JsonValue): boolean {
 }
 
 function* lookAt({ path, text, isName }: Place): Generator<string> {
-  if (path[0] === "description" && text.length > MAX_DESCRIPTION) yield `has ${text.length} characters: more than anybody reads`;
+  if (path[0] === "description" && text.length > MAX_DESCRIPTION) yield `has ${text.length} characters: more than anyone would read`;
   yield* matches(text, CHARACTER_RULES);
   if (text.length < SHORTEST) return;
   if (isName) yield* matches(text, NAME_RULES);

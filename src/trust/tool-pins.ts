@@ -54,6 +54,6 @@ function checkTool(toolset: string, tool: Tool, pinned: readonly PinnedTool[]): 
 function blocked(toolset: string, message: string, details: readonly string[]): ToolError {
   return new ToolError("definition_changed", message, {
     details,
-    operatorHint: `If that is as it should be: haft lock ${shellWord(toolset)}`,
+    operatorHint: `If the change is intended: haft lock ${shellWord(toolset)}`,
   });
 }

@@ -170,7 +170,7 @@ export const bad = { name: "bad", description: "", inputSchema: { type: "strin" 
     expect(await withConfig(files, "check")).toEqual({
       exitCode: 3,
       stdout: `✗ mine    2 tools
-    The tool "mine::bad" cannot be used, its input schema is wrong: The schema cannot be used: at #/type, "strin" is not a JSON type.
+    The tool "mine::bad" cannot be used because its input schema is wrong: The schema cannot be used: at #/type, "strin" is not a JSON type.
 ✗ server  0 tools
     MCP server "server" could not be opened: the command "no-such-program" was not found.
 ✗ newest  0 tools

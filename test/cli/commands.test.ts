@@ -335,7 +335,7 @@ namespace = "gone"
     expect({ exitCode, stdout: stdout.replaceAll(`${sources}/`, ""), stderr }).toEqual({
       exitCode: 3,
       stdout: `✗ weather  2 tools
-    The tool "weather::bad" cannot be used, its input schema is wrong: The schema cannot be used: at #/type, "strin" is not a JSON type.
+    The tool "weather::bad" cannot be used because its input schema is wrong: The schema cannot be used: at #/type, "strin" is not a JSON type.
     ! bad, good: no handler, and no engine that its toolset names; calls end with not_executable, and only simulations are answered.
 ✓ inline   1 tool
     ! one: no handler, and no engine that its toolset names; calls end with not_executable, and only simulations are answered.

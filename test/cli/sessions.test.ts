@@ -208,7 +208,7 @@ describe.concurrent("haft sessions export and import", { timeout: PATIENCE_MS },
         exitCode: 3,
         stdout: "",
         stderr:
-          'haft: duplicate: The store has another session "other" already; nothing was imported.\n  Import it under another id with --id.\n',
+          'haft: duplicate: The store already has another session "other"; nothing was imported.\n  Import it under another id with --id.\n',
       },
       { exitCode: 0, stdout: `session copy: ${events} events\n`, stderr: "" },
     ]);

@@ -115,9 +115,11 @@ test("F1.48 a command with the name of a tool, or of another command, is refused
   const tool: Tool = { name: "note", description: "", inputSchema: { type: "object" }, execute };
   const notes = { name: "notes", commands: [{ name: "note", execute }] };
   expect(() => createRuntime({ tools: [tool], hooks: [notes] })).toThrow(
-    'The command "note" of the hook "notes" has the name of the tool default::note.',
+    'The command "note" of the hook "notes" has the same name as the tool default::note.',
   );
-  expect(() => createRuntime({ hooks: [notes, { ...notes, name: "more" }] })).toThrow('has the name of a command of the hook "notes".');
+  expect(() => createRuntime({ hooks: [notes, { ...notes, name: "more" }] })).toThrow(
+    'has the same name as a command of the hook "notes".',
+  );
   const wait = { name: "waits", commands: [{ name: "wait", execute }] };
-  expect(() => createRuntime({ toolsets: [jobsToolset()], hooks: [wait] })).toThrow("has the name of the tool jobs::wait.");
+  expect(() => createRuntime({ toolsets: [jobsToolset()], hooks: [wait] })).toThrow("has the same name as the tool jobs::wait.");
 });

@@ -24,5 +24,5 @@ test("F3.34 each level above ok has its own advice", () => {
 });
 
 test("a context without room is a mistake of the program", () => {
-  for (const size of [0, -1, Number.NaN]) expect(() => contextAdvisory(1, size)).toThrow("contextTokens is a number above 0");
+  for (const size of [0, -1, Number.NaN]) expect(() => contextAdvisory(1, size)).toThrow("contextTokens must be a number above 0");
 });

@@ -115,7 +115,7 @@ describe("of a question that a store keeps,", () => {
 
   test("a yes that cannot be kept is a no", async () => {
     const { approvals } = shared({ approve: () => "allow-once" }, { end: () => Promise.reject(new Error("The disk is full.")) });
-    expect((await approvals.ask(question()))?.toJSON()).toEqual(denied("the answer could not be kept: The disk is full"));
+    expect((await approvals.ask(question()))?.toJSON()).toEqual(denied("the answer could not be stored: The disk is full"));
   });
 
   test("a yes for good that comes after the end of its session leaves no rule for a later one of its id", async () => {
@@ -178,7 +178,7 @@ describe("F1.50 a call is denied when", () => {
     [{ answer: "allow-once" }, "of type object"],
   ])("the answer is %j", async (answer, shown) => {
     expect(await denial(() => answer)).toEqual(
-      denied(`the answer ${shown} is none of "allow-once", "allow-input", "allow-always" and "deny"`),
+      denied(`the answer ${shown} is not one of "allow-once", "allow-input", "allow-always" and "deny"`),
     );
   });
 
@@ -382,7 +382,7 @@ test("F1.50 what needs approval: destructive tools and the always list, never th
   ]);
 });
 
-test.each<[ApprovalSettings, string]>([[{ timeoutMs: -1 }, "The approval's timeoutMs is a number of at least 0, not -1."]])(
+test.each<[ApprovalSettings, string]>([[{ timeoutMs: -1 }, "The approval's timeoutMs must be a number of at least 0, not -1."]])(
   "the settings %j are refused",
   (settings, message) => {
     expect(() => gate(settings)).toThrow(message);

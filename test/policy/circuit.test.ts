@@ -230,11 +230,11 @@ test("B15 what 1,000 calls from before report while the circuit is open lets nob
 });
 
 test.each([
-  [{ failures: 0 }, "A circuit's failures is an integer of at least 1, not 0."],
-  [{ probes: 1.5 }, "A circuit's probes is an integer of at least 1, not 1.5."],
-  [{ openMs: Number.NaN }, "A circuit's openMs is at least 1 ms, not NaN."],
-  [{ windowMs: Infinity }, "A circuit's windowMs is at least 10 ms, not Infinity."],
-  [{ minimumRate: 2 }, "A circuit's minimumRate is a share from 0 to 1, not 2."],
+  [{ failures: 0 }, "A circuit's failures must be an integer of at least 1, not 0."],
+  [{ probes: 1.5 }, "A circuit's probes must be an integer of at least 1, not 1.5."],
+  [{ openMs: Number.NaN }, "A circuit's openMs must be at least 1 ms, not NaN."],
+  [{ windowMs: Infinity }, "A circuit's windowMs must be at least 10 ms, not Infinity."],
+  [{ minimumRate: 2 }, "A circuit's minimumRate must be a share from 0 to 1, not 2."],
 ])("the settings %o are refused", (settings, message) => {
   expect(() => new Circuit(settings, new FakeClock())).toThrow(message);
 });

@@ -104,10 +104,10 @@ describe("F0.46 which call meets which fault", () => {
 
 describe("F0.47 a plan that cannot be kept is refused at once", () => {
   test.each([
-    [undefined, "The faults of a fault plan are { seed, rules: [{ type, probability }] }."],
-    [{ rules: "all" }, "The faults of a fault plan are { seed, rules: [{ type, probability }] }."],
-    [{ seed: Number.NaN, rules: [] }, "The seed of a fault plan is NaN; it takes a number or a text."],
-    [{ seed: null, rules: [] }, "The seed of a fault plan is null; it takes a number or a text."],
+    [undefined, "The faults of a fault plan must be { seed, rules: [{ type, probability }] }."],
+    [{ rules: "all" }, "The faults of a fault plan must be { seed, rules: [{ type, probability }] }."],
+    [{ seed: Number.NaN, rules: [] }, "The seed of a fault plan is NaN; it takes a number or a string."],
+    [{ seed: null, rules: [] }, "The seed of a fault plan is null; it takes a number or a string."],
   ])("F0.47 %j", (plan, message) => {
     expect(refusal(plan)).toMatchObject({ code: "invalid_argument", message });
   });
@@ -118,9 +118,9 @@ describe("F0.47 a plan that cannot be kept is refused at once", () => {
     [{ probability: Number.NaN }, "probability of rules[1] of a fault plan is NaN; it takes a number from 0 to 1."],
     [{ probability: "0.5" }, 'probability of rules[1] of a fault plan is "0.5"; it takes a number from 0 to 1.'],
     [{ probability: undefined }, "probability of rules[1] of a fault plan is undefined; it takes a number from 0 to 1."],
-    [{ type: "net_error" }, 'type of rules[1] of a fault plan is "net_error", which is no fault. Did you mean "network_error"?'],
-    [{ type: "Time-Out" }, 'type of rules[1] of a fault plan is "Time-Out", which is no fault. Did you mean "timeout"?'],
-    [{ type: "toString" }, 'type of rules[1] of a fault plan is "toString", which is no fault.'],
+    [{ type: "net_error" }, 'type of rules[1] of a fault plan is "net_error", which is not a fault. Did you mean "network_error"?'],
+    [{ type: "Time-Out" }, 'type of rules[1] of a fault plan is "Time-Out", which is not a fault. Did you mean "timeout"?'],
+    [{ type: "toString" }, 'type of rules[1] of a fault plan is "toString", which is not a fault.'],
     [{ message: 3 }, "message of rules[1] of a fault plan is 3; it takes a string."],
     [{ retryable: "no" }, 'retryable of rules[1] of a fault plan is "no"; it takes a boolean.'],
     [{ attempts: 0 }, "attempts of rules[1] of a fault plan is 0; it takes an integer from 1."],

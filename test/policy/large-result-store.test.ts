@@ -280,9 +280,9 @@ describe("a path", () => {
 
 test.each<[ResultRequest, string]>([
   [{ offset: 4 }, '"offset" is 4, and the result has 4 lines.'],
-  [{ offset: -1 }, '"offset" is an integer of at least 0, not -1.'],
-  [{ offset: 0.5 }, '"offset" is an integer of at least 0, not 0.5.'],
-  [{ limit: 0 }, '"limit" is an integer of at least 1, not 0.'],
+  [{ offset: -1 }, '"offset" must be an integer of at least 0, not -1.'],
+  [{ offset: 0.5 }, '"offset" must be an integer of at least 0, not 0.5.'],
+  [{ limit: 0 }, '"limit" must be an integer of at least 1, not 0.'],
   [{ grep: "x".repeat(1_001) }, '"grep" has 1001 characters; 1000 is the limit.'],
 ])("the request %j is refused", (request, message) => {
   expect(() => readOne("a\nb\nc\nd", request)).toThrow(expect.objectContaining({ code: "invalid_input", message }));

@@ -20,7 +20,7 @@ test("a denied tool is refused with the pattern that denies it", () => {
 
 test("a tool that no allow pattern fits is denied", () => {
   const refusal = permissionOf({ allow: ["mail::*"] })("files::read");
-  expect(refusal).toBe("The permission rules allow certain tools only, and files::read is none of them.");
+  expect(refusal).toBe("The permission rules allow only certain tools, and files::read is not one of them.");
 });
 
 test.each<[PermissionRules, readonly string[]]>([
@@ -66,7 +66,7 @@ test("a name without a toolset is one of the toolset default, and of no other", 
 test.each<[unknown, string]>([
   [{ deny: [""] }, '"deny" has a pattern that is not a string: .'],
   [{ deny: [5] }, '"deny" has a pattern that is not a string: 5.'],
-  [{ deny: "files::*" }, '"deny" is an array of name patterns, not a string.'],
+  [{ deny: "files::*" }, '"deny" must be an array of name patterns, not a string.'],
   [{ deny: ["*".repeat(1_025)] }, '"deny" has a pattern of 1025 characters; 1024 is the limit.'],
 ])("the rules %j are refused", (rules, message) => {
   expect(() => permissionOf(rules as PermissionRules)).toThrow(message); // rules as a program without types gives them

@@ -80,9 +80,9 @@ test("requests of long ago earn no retries, and retries of long ago cost none", 
 });
 
 test.each([
-  [{ ratio: -1 }, "A retry budget's ratio is a number of at least 0, not -1."],
-  [{ reserve: Number.NaN }, "A retry budget's reserve is a number of at least 0, not NaN."],
-  [{ windowMs: 0 }, "A retry budget's windowMs is a number of at least 1, not 0."],
+  [{ ratio: -1 }, "A retry budget's ratio must be a number of at least 0, not -1."],
+  [{ reserve: Number.NaN }, "A retry budget's reserve must be a number of at least 0, not NaN."],
+  [{ windowMs: 0 }, "A retry budget's windowMs must be a number of at least 1, not 0."],
 ])("the options %o are refused", (options, message) => {
   expect(() => new RetryBudget({ clock: new FakeClock(), ...options })).toThrow(message);
 });

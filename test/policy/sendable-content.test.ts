@@ -28,8 +28,8 @@ test.each([
 });
 
 test.each([
-  ["an empty image", image(""), "[image image/png, 0 bytes, not shown: its bytes are no such image]"],
-  ["a page in place of an image", image(btoa("<html>404</html>")), expect.stringContaining("its bytes are no such image")],
+  ["an empty image", image(""), "[image image/png, 0 bytes, not shown: its bytes are not an image of this type]"],
+  ["a page in place of an image", image(btoa("<html>404</html>")), expect.stringContaining("its bytes are not an image of this type")],
   ["an image that is too large", image(PNG.slice(0, 80) + "A".repeat(5_000_000)), expect.stringContaining("too large")],
   ["an empty sound", { type: "audio", mediaType: "audio/wav", data: "" }, "[audio audio/wav, 0 bytes]"],
   ["an empty PDF file", { type: "file", uri: "data:application/pdf;base64,", name: "x.pdf" }, "[file x.pdf: application/pdf, 0 bytes]"],

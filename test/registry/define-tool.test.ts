@@ -138,7 +138,7 @@ describe("a mistake is found when the tool is defined", () => {
     (inputSchema) => {
       expect(refusal({ inputSchema })).toEqual({
         code: "invalid_schema",
-        message: expect.stringMatching(/^The input schema of tool "add": type is .*; the input of a tool is an object\.$/u),
+        message: expect.stringMatching(/^The input schema of tool "add": type is .*; the input of a tool must be an object\.$/u),
       });
     },
   );

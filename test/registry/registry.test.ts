@@ -61,10 +61,10 @@ describe("register refuses", () => {
       registry.register({ name: `ores-${String(type)}`, description: "Lists ores.", inputSchema: { type } });
     registry.register({ name: "either", description: "Lists ores.", inputSchema: { type: ["array", "object"] } });
     expect(registry.check().map(({ tool, error }) => [tool, error.code, error.message])).toEqual([
-      ["default::ores-array", "unavailable", expect.stringContaining('type is "array"; the input of a tool is an object')],
+      ["default::ores-array", "unavailable", expect.stringContaining('type is "array"; the input of a tool must be an object')],
       ["default::ores-string,null", "unavailable", expect.stringContaining('type is ["string","null"]')],
     ]);
-    expect(() => defineTool({ name: "ores", description: "", inputSchema: { type: "array" } })).toThrow("the input of a tool is an object");
+    expect(() => defineTool({ name: "ores", description: "", inputSchema: { type: "array" } })).toThrow("the input of a tool must be an object");
   });
 
   test.each([
@@ -81,8 +81,8 @@ describe("register refuses", () => {
     const registry = new Registry();
     registry.register({ name: "ores", description: "Lists ores.", inputSchema });
     const [quarantined] = registry.check();
-    if (reason === undefined) expect(quarantined?.error.message ?? "").not.toContain("the input of a tool is an object");
-    else expect(quarantined?.error.message).toContain(`${reason}; the input of a tool is an object`);
+    if (reason === undefined) expect(quarantined?.error.message ?? "").not.toContain("the input of a tool must be an object");
+    else expect(quarantined?.error.message).toContain(`${reason}; the input of a tool must be an object`);
   });
 
   test("F2.9 name, description and handler are enough, as in the seed: such a tool takes any object", async () => {
@@ -107,7 +107,7 @@ describe("register refuses", () => {
     expect(messages).toEqual([
       'The tool "half" lacks description.',
       "A tool lacks name, description.",
-      "A tool is an object with name, description and inputSchema.",
+      "A tool must be an object with name, description and inputSchema.",
       'The tool "x" lacks description.',
       "A tool needs a name: a string that is not empty.",
       'timeoutMs of tool "x" is -1; it must be a number from 0 to 315576000000 (0 = no limit).',

@@ -137,12 +137,12 @@ const WRONG_PARTS: readonly (readonly [options: object, message: string, hint?: 
   [{ ports: { log: { warn: () => {} } } }, 'The option "ports.log" of createRuntime() has no debug().', "Give it a Log, such as console."],
   [{ pins: {} }, 'The option "pins" of createRuntime() has no check().', "Give it toolPins(lock)."],
   [{ retry: { jitter: "no" } }, 'The option "jitter" of createRuntime({ retry }) must be a boolean, not a string.'],
-  [{ circuit: { failures: "5" } }, "A circuit's failures is an integer of at least 1, not 5."],
-  [{ circuit: { minimumRate: "1" } }, "A circuit's minimumRate is a share from 0 to 1, not 1."],
+  [{ circuit: { failures: "5" } }, "A circuit's failures must be an integer of at least 1, not 5."],
+  [{ circuit: { minimumRate: "1" } }, "A circuit's minimumRate must be a share from 0 to 1, not 1."],
   [{ inputLimits: { maxDepth: "deep" } }, 'maxDepth of inputLimits is "deep"; it takes a number from 0.'],
   [{ places: ["lab", 5] }, 'The option "places[1]" of createRuntime() must be a string, not a number.'],
   [{ toolsets: [null] }, 'The option "toolsets[0]" of createRuntime() must be an object, not null.'],
-  [{ hooks: [{}] }, "Each hook of the runtime has a name, and beforeCall or afterCall."],
+  [{ hooks: [{}] }, "Each hook of the runtime must have a name, and beforeCall or afterCall."],
 ];
 
 test("options that a class has as getters are refused by name as well, the first of the documented order", () => {

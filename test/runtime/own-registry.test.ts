@@ -57,7 +57,7 @@ test("a registry serves one runtime, and its settings are its own", () => {
     }),
   );
   expect(() => createRuntime({ registry, permission: {} })).toThrow('takes "permission" or a registry');
-  expect(() => createRuntime({ registry: {} as Registry })).toThrow('The option "registry" of createRuntime() is no Registry.');
+  expect(() => createRuntime({ registry: {} as Registry })).toThrow('The option "registry" of createRuntime() is not a Registry.');
   registry.register(tool("taken", () => 1));
   expect(() => createRuntime({ registry, tools: [tool("taken", () => 2)] })).toThrow(expect.objectContaining({ code: "duplicate" }));
   createRuntime({ registry });

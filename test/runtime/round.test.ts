@@ -328,7 +328,7 @@ describe("a crash in the middle of a message", () => {
     expect(other.world.started).toEqual([]);
     expect(resumed.history.map(({ result }) => [result?.status, result?.error?.message])).toEqual([
       ["ok", undefined],
-      ["cancelled", "write was not run: the process ended before the model's message was whole."],
+      ["cancelled", "write was not run: the process ended before the model's message was complete."],
     ]);
     expect(resumed.messages()).toEqual([]);
     const again = await setUp({ store }).runtime.resume(session.id, { takeOver: true });

@@ -455,7 +455,7 @@ test.each(["isRecording", "setAttribute", "setAttributes", "setStatus", "addEven
 test("issue 19.8 a runtime is traced once at a time, and an unknown option is refused by name", async () => {
   const runtime = createRuntime();
   const end = telemetry(runtime);
-  expect(() => telemetry(runtime)).toThrow("This runtime is traced already");
+  expect(() => telemetry(runtime)).toThrow("This runtime is already traced");
   end();
   expect(() => telemetry(runtime, { recordInput: true } as object)).toThrow('telemetry() has no option "recordInput"');
   expect(() => telemetry(runtime, { recordInputs: "yes" } as object)).toThrow("recordInputs");

@@ -34,11 +34,11 @@ export function describeAnswer(answer: unknown): string {
 
 /** @throws ToolError `invalid_argument` for an invalid answer */
 export function readVerdict({ answer, scope, rule, by }: ApprovalVerdict): ReadVerdict {
-  if (by !== undefined && typeof by !== "string") throw wrong(`The "by" of an answer is a string, not ${typeof by}.`);
+  if (by !== undefined && typeof by !== "string") throw wrong(`The "by" of an answer must be a string, not ${typeof by}.`);
   if (scope !== undefined && !APPROVAL_SCOPES.includes(scope))
-    throw wrong(`The scope of an answer is ${APPROVAL_SCOPES.join(", ")}; this is ${describeAnswer(scope)}.`);
+    throw wrong(`The scope of an answer must be one of ${APPROVAL_SCOPES.join(", ")}; this is ${describeAnswer(scope)}.`);
   if (answer !== "allow" && !isAnswer(answer))
-    throw wrong(`An answer is "allow-once", "allow-input", "allow-always", "allow" or "deny"; this is ${describeAnswer(answer)}.`);
+    throw wrong(`An answer must be "allow-once", "allow-input", "allow-always", "allow" or "deny"; this is ${describeAnswer(answer)}.`);
   const said = answer === "allow" ? (scope ?? (rule === undefined ? "once" : "rule")) : answer === "deny" ? undefined : SCOPES[answer];
   if (scope !== undefined && scope !== said)
     throw wrong(`The answer ${describeAnswer(answer)} cannot have the scope "${scope}".`, 'Answer "allow" with a scope.');
@@ -61,7 +61,7 @@ export function ruleOfAnswer(question: NewApproval, verdict: ReadVerdict, maker:
     if (simulated)
       throw wrong(
         `A simulation asks about ${toolName}: its answer cannot be a rule for other sessions.`,
-        'Answer with the scope "once", "input" or "tool", which hold until the simulation ends, and add the rule on its own.',
+        'Answer with the scope "once", "input" or "tool", which hold until the simulation ends, and add the rule separately.',
       );
     const made = newRule({ pattern: toolName, ...omitUndefined({ by }), ...rule }, maker);
     if (matches(made.pattern, toolName)) return made;
@@ -76,10 +76,10 @@ export function newRule(rule: NewApprovalRule & { readonly pattern: string }, { 
   checkKnownKeys(rule, RULE, "an approval rule");
   const { pattern, sessionId, expiresAt, by } = rule;
   for (const [name, value] of Object.entries({ sessionId, by }))
-    if (value !== undefined && typeof value !== "string") throw wrong(`${name} of an approval rule is a string, not ${typeof value}.`);
+    if (value !== undefined && typeof value !== "string") throw wrong(`${name} of an approval rule must be a string, not ${typeof value}.`);
   nameMatcher([pattern], "pattern", { bareNames: "default" });
   if (expiresAt !== undefined && (!Number.isFinite(expiresAt) || expiresAt <= now))
-    throw wrong(`expiresAt of an approval rule is ${String(expiresAt)}; it must be a time to come, in milliseconds since the epoch.`);
+    throw wrong(`expiresAt of an approval rule is ${String(expiresAt)}; it must be a time in the future, in milliseconds since the epoch.`);
   return { id, pattern, scope: "rule", createdAt: now, ...createdBy(by), ...omitUndefined({ sessionId, expiresAt }) };
 }
 

@@ -118,7 +118,7 @@ export class ApprovalWatch {
   }
 
   #noPreview(thrown: unknown): void {
-    this.#options.ports.log.debug(`A preview of a call that waits for approval was not made: ${describeThrown(thrown)}`);
+    this.#options.ports.log.debug(`A preview of a call that waits for approval could not be made: ${describeThrown(thrown)}`);
   }
 
   /** Logs a warning once per series of failures. */

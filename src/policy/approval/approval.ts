@@ -84,7 +84,7 @@ export class ApprovalGate implements Approvals {
   constructor(settings: ApprovalSettings, ports: Ports, store?: Pick<Store, "approvals" | "follow">) {
     const { approve, timeoutMs = 0 } = settings;
     if (!Number.isFinite(timeoutMs) || timeoutMs < 0) {
-      throw new ToolError("invalid_argument", `The approval's timeoutMs is a number of at least 0, not ${String(timeoutMs)}.`);
+      throw new ToolError("invalid_argument", `The approval's timeoutMs must be a number of at least 0, not ${String(timeoutMs)}.`);
     }
     this.#approve = approve === "inbox" ? () => new Promise(() => {}) : approve;
     this.#rules = new ApprovalRules(settings);
@@ -123,7 +123,7 @@ export class ApprovalGate implements Approvals {
       return await this.#put(question, asked);
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown, "store_failed");
-      return new ToolError(error.code, `${question.toolName} was not run: its approval could not be kept. ${error.message}`, {
+      return new ToolError(error.code, `${question.toolName} was not run: its approval could not be stored. ${error.message}`, {
         cause: thrown,
         outcome: "not_started",
       });
@@ -331,7 +331,7 @@ export class ApprovalGate implements Approvals {
       await work();
     } catch (thrown: unknown) {
       const why = describeThrown(thrown).slice(0, MAX_REASON_LENGTH);
-      pending.end({ status: "denied" }, denied(pending.question, `the answer could not be kept: ${why}`));
+      pending.end({ status: "denied" }, denied(pending.question, `the answer could not be stored: ${why}`));
     }
   }
 
@@ -340,7 +340,7 @@ export class ApprovalGate implements Approvals {
     try {
       const answer: unknown = await approve(request);
       if (isAnswer(answer)) return answer;
-      return denied(question, `the answer ${describeAnswer(answer)} is none of "allow-once", "allow-input", "allow-always" and "deny"`);
+      return denied(question, `the answer ${describeAnswer(answer)} is not one of "allow-once", "allow-input", "allow-always" and "deny"`);
     } catch (error: unknown) {
       const why = describeThrown(error).slice(0, MAX_REASON_LENGTH);
       if (error instanceof ToolError && error.code === "approval_required") return undecided(question, why);
@@ -377,7 +377,7 @@ export class ApprovalGate implements Approvals {
     try {
       await work;
     } catch (thrown: unknown) {
-      this.#ports.log.warn(`An approval could not be kept: ${describeThrown(thrown)}`);
+      this.#ports.log.warn(`An approval could not be stored: ${describeThrown(thrown)}`);
     }
   }
 }

@@ -23,7 +23,7 @@ export async function awaitPreview({ id, digest, status, askedIn }: ApprovalReco
   if (status !== "open") return unavailable(`the question is ${status}`);
   if (askedIn === undefined)
     return unavailable("no living process waits for the answer: resume its session to have the question asked again");
-  if (!(await store.requestPreview({ id, digest }))) return unavailable("the question was answered meanwhile");
+  if (!(await store.requestPreview({ id, digest }))) return unavailable("the question has been answered in the meantime");
   for (let looks = 0; looks < MAX_LOOKS && signal?.aborted !== true; looks++) {
     await pause(clock, signal);
     const preview = await store.preview(id);
@@ -38,7 +38,7 @@ export function unavailable(reason: string): ApprovalPreview {
 
 function previewOf(kept: JsonObject): ApprovalPreview {
   const { available, reason, state, calls, writes } = kept;
-  if (available === false) return unavailable(typeof reason === "string" ? reason : "it is not known why");
+  if (available === false) return unavailable(typeof reason === "string" ? reason : "the reason is not known");
   // the form in which this version stores a preview
   if ([state, calls, writes].every((part) => Array.isArray(part))) return kept as unknown as ApprovalPreview;
   return unavailable("another version of Haft made it");

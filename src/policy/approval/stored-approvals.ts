@@ -96,7 +96,7 @@ export class StoredApprovals implements ApprovalInbox {
     checkKnownKeys(decision, DECISION, "answer() of approvals");
     const verdict = readVerdict(decision);
     const { digest } = decision;
-    if (typeof digest !== "string") throw wrong("The digest of an answer is a string: that of the question.");
+    if (typeof digest !== "string") throw wrong("The digest of an answer must be a string, the digest of the question.");
     const open = (await this.#asked(decision)).find((record) => record.digest === digest);
     return open !== undefined && (await this.#end(whole(open), verdict)).length > 0;
   }
@@ -106,7 +106,7 @@ export class StoredApprovals implements ApprovalInbox {
     const { sessionId, tool, upTo } = many;
     const verdict = readVerdict(many);
     if (!Number.isSafeInteger(upTo) || upTo < 0)
-      throw wrong(`upTo of answerMany() is ${String(upTo)}; it is the position of the last question that was seen.`);
+      throw wrong(`upTo of answerMany() is ${String(upTo)}; it takes the position of the last question that was seen.`);
     const matches = tool === undefined ? undefined : nameMatcher([tool], "tool", { bareNames: "default" });
     const meant = (await this.open(sessionId)).filter(
       ({ position, toolName }) => position <= upTo && (matches === undefined || matches(toolName) !== undefined),
@@ -153,7 +153,7 @@ export class StoredApprovals implements ApprovalInbox {
   async #asked(decision: ApprovalDecision): Promise<readonly ApprovalRecord[]> {
     const [name, key] = "id" in decision ? (["id", decision.id] as const) : (["callId", decision.callId] as const);
     if (typeof key !== "string")
-      throw wrong(`The ${name} of an answer is a string: that of the question${name === "id" ? "" : "'s call"}.`);
+      throw wrong(`The ${name} of an answer must be a string, the ${name} of the ${name === "id" ? "question" : "question's call"}.`);
     const query = this.#query({ status: "open", ...(name === "id" ? {} : { callId: key }) });
     return this.#list({ ...query, ...(name === "id" ? { ids: [key] } : {}) });
   }
@@ -206,11 +206,13 @@ export class StoredApprovals implements ApprovalInbox {
   #query({ status, sessionId, callId, after, first = "oldest", limit = DEFAULT_LIMIT }: ListApprovalsOptions): StoredApprovalQuery {
     const statuses = status === undefined || typeof status === "string" ? (status === undefined ? undefined : [status]) : [...status];
     const unknown = statuses?.find((one) => !isStatus(one));
-    if (unknown !== undefined) throw wrong(`The status of an approval is ${APPROVAL_STATUSES.join(", ")}; this is ${quoted(unknown)}.`);
+    if (unknown !== undefined)
+      throw wrong(`The status of an approval must be one of ${APPROVAL_STATUSES.join(", ")}; this is ${quoted(unknown)}.`);
     if (first !== "oldest" && first !== "newest")
-      throw wrong(`"first" of the list of approvals is "oldest" or "newest", not ${quoted(first)}.`);
+      throw wrong(`"first" of the list of approvals must be "oldest" or "newest", not ${quoted(first)}.`);
     if (!Number.isSafeInteger(limit) || limit < 1) throw wrong(`limit is ${quoted(limit)}; it must be an integer of at least 1.`);
-    if (after !== undefined && !Number.isSafeInteger(after)) throw wrong(`after is ${quoted(after)}; it is the position of an approval.`);
+    if (after !== undefined && !Number.isSafeInteger(after))
+      throw wrong(`after is ${quoted(after)}; it takes the position of an approval.`);
     return { now: this.#now, first, limit, ...omitUndefined({ statuses, sessionId, callId, after }) };
   }
 
@@ -226,7 +228,9 @@ export class StoredApprovals implements ApprovalInbox {
 /** @throws ToolError `corrupt_record` */
 function whole(record: ApprovalRecord): ApprovalRecord {
   if (record.damage === undefined) return record;
-  throw new ToolError("corrupt_record", record.damage, { operatorHint: "It takes no answer: cancel its call, which can be made again." });
+  throw new ToolError("corrupt_record", record.damage, {
+    operatorHint: "It cannot be answered: cancel its call, which can be made again.",
+  });
 }
 
 function isStatus(status: unknown): status is ApprovalStatus {

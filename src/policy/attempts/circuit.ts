@@ -214,5 +214,5 @@ export function circuitSettings(settings: CircuitSettings): Required<CircuitSett
 
 function checked(name: string, value: number, fits: (value: number) => boolean, wanted: string, minimum: number): number {
   if (value >= minimum && fits(value)) return value;
-  throw new ToolError("invalid_argument", `A circuit's ${name} is ${wanted}, not ${String(value)}.`);
+  throw new ToolError("invalid_argument", `A circuit's ${name} must be ${wanted}, not ${String(value)}.`);
 }

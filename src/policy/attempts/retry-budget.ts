@@ -77,5 +77,5 @@ export class RetryBudget {
 
 function checked(name: string, value: number, minimum: number): number {
   if (Number.isFinite(value) && value >= minimum) return value;
-  throw new ToolError("invalid_argument", `A retry budget's ${name} is a number of at least ${minimum}, not ${String(value)}.`);
+  throw new ToolError("invalid_argument", `A retry budget's ${name} must be a number of at least ${minimum}, not ${String(value)}.`);
 }

@@ -134,4 +134,4 @@ export class StoredResults {
   }
 }
 
-const NOT_TOLD = "The store does not know yet that resources were written; it is updated with the next use of stored results.";
+const NOT_TOLD = "The store does not yet know that resources were written; it is updated with the next use of stored results.";

@@ -55,10 +55,10 @@ export class FaultPolicy {
 
   constructor(plan: FaultPlan, { otherTypes = false, owner = "a fault plan" }: FaultPolicyOptions) {
     if (!isObject(plan) || !Array.isArray(plan.rules))
-      throw new ToolError("invalid_argument", `The faults of ${owner} are { seed, rules: [{ type, probability }] }.`);
+      throw new ToolError("invalid_argument", `The faults of ${owner} must be { seed, rules: [{ type, probability }] }.`);
     checkKnownKeys(plan, { seed: true, rules: true }, `The plan of faults of ${owner}`);
     const { seed = 0 } = plan;
-    if (typeof seed !== "string" && !Number.isFinite(seed)) throw wrong(`The seed of ${owner}`, seed, "a number or a text");
+    if (typeof seed !== "string" && !Number.isFinite(seed)) throw wrong(`The seed of ${owner}`, seed, "a number or a string");
     this.seed = seed;
     this.#rules = plan.rules.map((given: unknown, index) => {
       const where = `rules[${index}] of ${owner}`;
@@ -141,8 +141,8 @@ function checkDelay(delayMs: unknown, where: string): void {
 function unknownType(type: string, where: string): ToolError {
   const alike = FAULT_TYPES.filter((known) => plain(known).slice(0, 3) === plain(type).slice(0, 3));
   const near = alike.length === 1 ? ` Did you mean ${JSON.stringify(alike[0])}?` : "";
-  return new ToolError("invalid_argument", `type of ${where} is ${JSON.stringify(type)}, which is no fault.${near}`, {
-    hint: `There are: ${FAULT_TYPES.join(", ")}.`,
+  return new ToolError("invalid_argument", `type of ${where} is ${JSON.stringify(type)}, which is not a fault.${near}`, {
+    hint: `Known faults: ${FAULT_TYPES.join(", ")}.`,
   });
 }
 
@@ -159,6 +159,6 @@ function shown(value: unknown): string {
   try {
     return JSON.stringify(value).slice(0, 200);
   } catch {
-    return "what is not JSON";
+    return "a value that is not JSON";
   }
 }

@@ -156,7 +156,7 @@ export class LeaseLocks implements Locks {
     const reason = (this.#unreachable = describeThrown(error));
     if (this.#saidUnreachable) return;
     this.#saidUnreachable = true;
-    this.#options.log.warn(`Leases cannot be taken or given back now; calls that need them wait: ${reason}`);
+    this.#options.log.warn(`Leases cannot be acquired or released now; calls that need them wait: ${reason}`);
   }
 }
 

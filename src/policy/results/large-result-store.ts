@@ -74,7 +74,7 @@ export class LargeResultStore {
   constructor(options: { readonly maxBytes?: number } = {}) {
     const maxBytes = options.maxBytes ?? 64 * 1024 * 1024;
     if (!(maxBytes >= 0))
-      throw new ToolError("invalid_argument", `A large result store's maxBytes is a number of at least 0, not ${String(maxBytes)}.`);
+      throw new ToolError("invalid_argument", `A large result store's maxBytes must be a number of at least 0, not ${String(maxBytes)}.`);
     this.#maxBytes = maxBytes;
   }
 
@@ -110,7 +110,7 @@ export class LargeResultStore {
     const kept = this.whole(sessionId, handle);
     if (kept === undefined) {
       throw new ToolError("not_found", `No result is kept under the handle ${JSON.stringify(handle.slice(0, 100))}.`, {
-        hint: "Use the handle exactly as the cut result names it. Old results are dropped in time: call the tool again for a fresh one.",
+        hint: "Use the handle exactly as the cut result names it. Old results are dropped after a while: call the tool again for a fresh one.",
       });
     }
     const offset = wholeNumber("offset", request.offset ?? 0, 0);
@@ -206,7 +206,7 @@ export class LargeResultStore {
 
 function wholeNumber(name: string, value: number, minimum: number): number {
   if (Number.isSafeInteger(value) && value >= minimum) return value;
-  throw new ToolError("invalid_input", `"${name}" is an integer of at least ${minimum}, not ${String(value)}.`);
+  throw new ToolError("invalid_input", `"${name}" must be an integer of at least ${minimum}, not ${String(value)}.`);
 }
 
 function wholeText(kept: WholeResult): string {

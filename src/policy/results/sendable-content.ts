@@ -156,7 +156,7 @@ function sendableImage(part: ContentPart & { readonly type: "image" }): ContentP
   if (mediaType !== undefined && isImage(mediaType, data) && data.length <= (MAX_MEDIA_BYTES.image * 4) / 3)
     return data === part.data && mediaType === part.mediaType ? part : { type: "image", mediaType, data };
   if (!isImageType(part.mediaType)) return part; // not sent to any provider as an image
-  const why = mediaType === undefined ? "its bytes are no such image" : "it is too large";
+  const why = mediaType === undefined ? "its bytes are not an image of this type" : "it is too large";
   return { type: "text", text: `[image ${part.mediaType}, ${Math.floor((data.length * 3) / 4)} bytes, not shown: ${why}]` };
 }
 

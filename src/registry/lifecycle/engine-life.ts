@@ -187,7 +187,7 @@ export class EngineLife {
     }
     this.#isOpen = true;
     const error = await this.close();
-    if (error !== undefined) this.#ports.log.warn(`${error.message} It had opened after it was given up.`);
+    if (error !== undefined) this.#ports.log.warn(`${error.message} It opened only after the runtime had stopped waiting for it.`);
   }
 }
 

@@ -100,7 +100,7 @@ export class EngineLives {
     const { clock, log } = this.#ports;
     const name = JSON.stringify(life.toolsets[0].name);
     const late = (): ToolError =>
-      new ToolError("timeout", `The opening of toolset ${name}, which was given up, has not ended within ${SETTLE_MS} ms.`);
+      new ToolError("timeout", `The abandoned opening of toolset ${name} has not ended within ${SETTLE_MS} ms.`);
     const waited = await waitFor({ clock, wait: undefined }, life.settled(), { endsAt: clock.now() + SETTLE_MS, late });
     if ("ended" in waited) log.warn(waited.ended.message);
   }

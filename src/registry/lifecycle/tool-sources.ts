@@ -16,7 +16,7 @@ export class ToolSources {
   constructor(sources: readonly ToolSource[], ports: Ports) {
     for (const source of sources) {
       if (typeof source?.load !== "function" || typeof source.name !== "string")
-        throw new ToolError("invalid_argument", "A source of tools is an object with a name and a function load().");
+        throw new ToolError("invalid_argument", "A source of tools must be an object with a name and a function load().");
     }
     this.#sources = sources.map((source) => new SourceLife(source, ports));
   }
@@ -79,7 +79,7 @@ class SourceLife {
       const faults = waited.value.map(faultOf);
       this.toolsets = waited.value.filter((_toolset, index) => faults[index] === undefined);
       const fault = faults.find((found) => found !== undefined);
-      if (fault !== undefined) throw new ToolError("invalid_argument", `of what its load() returned, ${fault} is left out.`);
+      if (fault !== undefined) throw new ToolError("invalid_argument", `of the toolsets that its load() returned, ${fault} is left out.`);
       return undefined;
     } catch (thrown: unknown) {
       return { toolset: this.name, error: ToolError.fromUnknown(thrown, "unavailable") };
@@ -93,7 +93,7 @@ class SourceLife {
   watch(changed: () => void): () => void {
     const stop = this.#attempt("cannot be watched", () => this.#source.watch?.(changed));
     return () => {
-      this.#attempt("cannot be left alone", () => stop?.());
+      this.#attempt("cannot stop being watched", () => stop?.());
     };
   }
 

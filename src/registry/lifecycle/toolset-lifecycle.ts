@@ -149,7 +149,7 @@ export class ToolsetLifecycle {
 
   /** @throws ToolError `not_found`; `invalid_argument` if the name is not a string, as an untyped program may pass */
   #named(name: string): Toolset {
-    if (typeof name !== "string") throw new ToolError("invalid_argument", "The name of a toolset is a string.");
+    if (typeof name !== "string") throw new ToolError("invalid_argument", "The name of a toolset must be a string.");
     const known = this.#options.registry.toolsets().filter((toolset) => toolset.name !== OWN_NAMESPACE);
     const toolset = this.#toolsets.find((one) => one.name === name) ?? known.find((one) => one.name === name);
     if (toolset !== undefined) return toolset;

@@ -27,10 +27,10 @@ export function eventFilter(filter: EventFilter | undefined): ((event: RuntimeEv
   checkKnownKeys(filter, NAMES, "a filter of events");
   const { types, tool, principal, status } = filter;
   if (types !== undefined && !isStringArray(types))
-    throw new ToolError("invalid_argument", 'The "types" of a filter of events are an array of strings.');
+    throw new ToolError("invalid_argument", 'The "types" of a filter of events must be an array of strings.');
   for (const [name, value] of Object.entries({ tool, principal, status }))
     if (value !== undefined && typeof value !== "string")
-      throw new ToolError("invalid_argument", `The ${JSON.stringify(name)} of a filter of events is a string.`);
+      throw new ToolError("invalid_argument", `The ${JSON.stringify(name)} of a filter of events must be a string.`);
   const wanted = types === undefined ? undefined : new Set<string>(types);
   const isMadeFor = principal === undefined ? undefined : madeFor(principal);
   if (wanted === undefined && tool === undefined && principal === undefined && status === undefined) return undefined;

@@ -194,7 +194,7 @@ export abstract class EventTail {
     if (error.code !== "store_failed") return this.fail(error);
     if (this.#isOver || this.readers === 0) return; // the store may have been closed since
     const { clock, log } = this.#ports;
-    if (!this.#isWarned) log.warn(`Events could not be read on, and are read later: ${error.message}`);
+    if (!this.#isWarned) log.warn(`The next events could not be read; it is tried again later: ${error.message}`);
     this.#isWarned = true;
     const again = (): void => {
       this.#cancelAgain = undefined;

@@ -61,13 +61,13 @@ export class SessionTail extends EventTail {
 /** @throws ToolError `invalid_argument` */
 function positionOf(cursor: string): number {
   if (/^(?:0|[1-9]\d{0,14})$/u.test(cursor)) return Number(cursor);
-  throw new ToolError("invalid_argument", `${JSON.stringify(cursor.slice(0, 60))} is no position in the log of a session.`, {
+  throw new ToolError("invalid_argument", `${JSON.stringify(cursor.slice(0, 60))} is not a position in the log of a session.`, {
     hint: "Give the position of the last event that was read, or 0 for the first event.",
   });
 }
 
 function unknownPosition(sessionId: string, position: number): ToolError {
-  return new ToolError("gone", `The log of session ${JSON.stringify(sessionId)} has no event ${position} to read on from.`, {
+  return new ToolError("gone", `The log of session ${JSON.stringify(sessionId)} has no event ${position} to continue from.`, {
     hint: "Read the session from the beginning: after=0.",
   });
 }

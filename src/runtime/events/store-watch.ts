@@ -118,7 +118,7 @@ export class StoreWatch {
 
   /** Logs a failure once, until a read succeeds. */
   #warn({ message }: ToolError): void {
-    if (!this.#isWarned) this.#parts.ports.log.warn(`What other processes write cannot be followed now: ${message}`);
+    if (!this.#isWarned) this.#parts.ports.log.warn(`Events of other processes cannot be followed now: ${message}`);
     this.#isWarned = true;
   }
 

@@ -81,7 +81,7 @@ describe("F0.11 what a source gives is looked at before anybody uses it", () => 
     expect(await runtime.close()).toEqual([]);
     expect([trace, ports.log.lines.map(({ message }) => message)]).toEqual([
       ["left alone"],
-      [expect.stringContaining('The source "five" cannot be left alone'), 'The source "refuses" cannot be left alone: no'],
+      [expect.stringContaining('The source "five" cannot stop being watched'), 'The source "refuses" cannot stop being watched: no'],
     ]);
   });
 });

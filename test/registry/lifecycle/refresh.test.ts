@@ -333,7 +333,7 @@ describe("pins", () => {
 });
 
 test("a listener that is not a function is refused at once", () => {
-  expect(() => testRuntime().runtime.subscribe(5 as unknown as () => void)).toThrow("is a function");
+  expect(() => testRuntime().runtime.subscribe(5 as unknown as () => void)).toThrow("must be a function");
 });
 
 test("subscribe hears events from now on, also of sessions that are open, until it is ended", async () => {

@@ -202,7 +202,7 @@ describe("open", () => {
     await ports.clock.advance(5_000);
     expect(await closing).toEqual([]);
     expect(ports.log.lines.map(({ message }) => message)).toEqual(
-      ["short", "patient"].map((name) => `The opening of toolset "${name}", which was given up, has not ended within 5000 ms.`),
+      ["short", "patient"].map((name) => `The abandoned opening of toolset "${name}" has not ended within 5000 ms.`),
     );
     expect((await opening).failed.map(({ toolset, error }) => [toolset, error.code])).toEqual([
       ["short", "timeout"],

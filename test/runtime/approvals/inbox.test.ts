@@ -167,7 +167,7 @@ describe("issue 19.4 a question", () => {
     expect([error?.code, error?.outcome, error?.message, asked]).toEqual([
       "store_failed",
       "not_started",
-      "default::remove was not run: its approval could not be kept. disk full",
+      "default::remove was not run: its approval could not be stored. disk full",
       [],
     ]);
     await runtime.close();
@@ -296,18 +296,21 @@ test("issue 19.4 wrong answers, rules and lists are refused with what would work
   const [asked] = await open(runtime, 1);
   const { id = "", digest = "" } = asked ?? {};
   const wrong: readonly [() => Promise<unknown>, string][] = [
-    [() => answer(runtime, asked, { answer: "yes" as never }), 'An answer is "allow-once"'],
+    [() => answer(runtime, asked, { answer: "yes" as never }), 'An answer must be "allow-once"'],
     [() => answer(runtime, asked, { answer: "deny", scope: "tool" }), 'The answer "deny" cannot have the scope "tool".'],
-    [() => answer(runtime, asked, { answer: "allow", scope: "all" as never }), "The scope of an answer is once, input, tool, rule"],
+    [
+      () => answer(runtime, asked, { answer: "allow", scope: "all" as never }),
+      "The scope of an answer must be one of once, input, tool, rule",
+    ],
     [() => answer(runtime, asked, { answer: "allow-once", rule: {} }), "A rule is given with the answer"],
     [() => answer(runtime, asked, { answer: "allow", scope: "rule", rule: { pattern: "mail::*" } }), "does not match default::remove"],
-    [() => answer(runtime, asked, { answer: "allow", scope: "rule", rule: { expiresAt: 1 } }), "must be a time to come"],
+    [() => answer(runtime, asked, { answer: "allow", scope: "rule", rule: { expiresAt: 1 } }), "must be a time in the future"],
     [() => answer(runtime, asked, { answr: "allow" } as never), "answr"],
     [() => runtime.approvals.answer({ id: 7, digest, answer: "deny" } as never), "The id of an answer is a string"],
     [() => runtime.approvals.answer({ id, answer: "deny" } as never), "The digest of an answer is a string"],
     [() => runtime.approvals.answerMany({ answer: "allow" } as never), "upTo of answerMany()"],
     [() => runtime.approvals.addRule({ pattern: "" }), "pattern"],
-    [() => runtime.approvals.list({ status: "gone" as never }), "The status of an approval is open, allowed, denied, withdrawn, expired"],
+    [() => runtime.approvals.list({ status: "gone" as never }), "The status of an approval must be one of open, allowed, denied, withdrawn, expired"],
     [() => runtime.approvals.list({ limit: 0 }), "limit is 0"],
     [() => runtime.approvals.preview("nobody"), "There is no approval"],
   ];

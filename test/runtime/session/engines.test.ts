@@ -295,7 +295,7 @@ test("F0.26 a branch whose remote engine has a state of its own for it cannot be
   await branch.execute({ name: "c::add" });
   await expect(branch.commit()).rejects.toMatchObject({
     code: "conflict",
-    message: 'The branch "b" cannot be committed: its engine "counting" keeps what the branch did apart from its session.',
+    message: 'The branch "b" cannot be committed: its engine "counting" keeps the changes of the branch apart from its session.',
   });
 });
 

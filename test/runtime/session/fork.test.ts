@@ -163,7 +163,7 @@ test("F0.32 a commit is refused when the session has moved on, has been closed o
   const { log } = session;
   await expect(two.commit()).rejects.toMatchObject({
     code: "conflict",
-    message: 'The branch "two" cannot be committed: its session "s" has moved on since it was taken.',
+    message: 'The branch "two" cannot be committed: its session "s" has moved on since the branch was taken.',
   });
   expect([session.log, session.state("default", "k"), two.closed]).toEqual([log, 0, false]);
   expect((await two.execute(said(1))).output).toEqual({ n: 1 });

@@ -50,7 +50,7 @@ describe.each(["sync", "async"] as const)("I11 an interrupted call (durability %
     const before = { ...parts, answers: { engines: { lm: silentLm } } };
     const results = await crash((session) => session.execute({ name: "send" }, { answerFrom: "lm" }), before, parts);
     expect([results, ran()]).toMatchObject([[{ status: "cancelled", error: { outcome: "not_started" } }], 0]);
-    expect(results[0]?.error?.message).toContain("answers.engines has none for lm");
+    expect(results[0]?.error?.message).toContain("answers.engines has no engine for lm");
   });
 
   test.each<[string, Effects, object]>([

@@ -220,7 +220,7 @@ test("a resume that waits for an approval says so, and goes on with the answer",
   expect(log.lines).toEqual([]);
   await clock.advance(1_000);
   expect(log.lines.map(({ message: said }) => said)).toEqual([
-    'resume("s") waits: 1 interrupted call waits for approval. runtime.approvals.answer() answers, and so does a server that listens.',
+    'resume("s") waits: 1 interrupted call waits for approval. Answer with runtime.approvals.answer(), or through a running server.',
   ]);
   const [asked] = await runtime.approvals.pending();
   await runtime.approvals.answer({ callId: asked?.callId ?? "", digest: asked?.digest ?? "", answer: "allow" });

@@ -218,7 +218,7 @@ test("I03 a key of the state that is no text is refused where it is used: what w
   const session = testRuntime({ store, tools: [visit] }).runtime.session("s");
   const { error } = await session.execute({ name: "visit", input: { page: 7 } });
   await session.execute({ name: "visit", input: { page: "a" } });
-  expect(error?.message).toContain("The key of a value of state is a string, not number.");
+  expect(error?.message).toContain("The key of a state value must be a string, not number.");
   const resumed = await testRuntime({ store: store.crash(), tools: [visit] }).runtime.resume("s");
   expect(resumed.state("default", "a")).toBe(1);
 });

@@ -131,7 +131,7 @@ test("issue 19.4 a rule that is added allows calls without a question, until it 
   await expect(client.call("revokeApprovalRule", { params: { ruleId: rule.id } })).rejects.toMatchObject({ status: 404 });
   await expect(client.call("addApprovalRule", { body: { pattern: "notes::*", expiresAt: 1 } })).rejects.toMatchObject({
     status: 400,
-    message: expect.stringContaining("a time to come"),
+    message: expect.stringContaining("a time in the future"),
   });
 });
 
