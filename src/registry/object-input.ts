@@ -1,4 +1,4 @@
-/** Ensures that the input of a tool must be an object, which every provider and protocol requires. */
+/** Ensures that the input of a tool is an object, which every provider and protocol requires. */
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";

@@ -29,8 +29,8 @@ testInCI("haft serve --base-path counts before [serve] basePath, and origins of 
 
 test.each([
   [["--base-path", "haft/"], 'The basePath "haft/" must be a path such as "/haft"'],
-  [["--base-path", "/v1"], 'The basePath "/v1" must not begin as a path of the server'],
-  [["--allowed-origin", "https://app.example/"], 'The --allowed-origin "https://app.example/" is no origin of pages'],
+  [["--base-path", "/v1"], 'The basePath "/v1" must not begin like a path of the server'],
+  [["--allowed-origin", "https://app.example/"], 'The --allowed-origin "https://app.example/" is neither an origin such as'],
 ])("haft serve refuses %j and starts nothing", { timeout: PATIENCE_MS }, async (args, reason) => {
   const { exitCode, stderr } = await haft(["serve", "--port", "0", ...args], { folder: folderWith({ "haft.toml": "" }) });
   expect([exitCode, stderr]).toEqual([2, expect.stringContaining(reason)]);

@@ -34,7 +34,7 @@ const REFUSED: readonly (readonly [title: string, attempt: () => unknown, messag
   [
     "one tool for an array",
     () => createRuntime(any({ tools: defineTool(fields) })),
-    /"tools" of createRuntime\(\) is an array/u,
+    /"tools" of createRuntime\(\) must be an array/u,
     /\[one\]/u,
   ],
   ["instructions of a loop", () => runtime.loop(any({ model, instructions: "Be short." })), /"instructions"/u, /"system"/u],
@@ -90,7 +90,7 @@ const REFUSED: readonly (readonly [title: string, attempt: () => unknown, messag
     "stream of a function that is for no agent",
     () => toAiSdkTools(runtime, any({ stream: true })),
     /"stream"/u,
-    /There are session, only/u,
+    /Known options: session, only/u,
   ],
   ["schema of a run", () => runtime.loop({ model }).run("Hi.", any({ schema: {} })), /"schema"/u, /"output"/u],
   ["a variable that is not set, for a model", () => modelFrom(undefined as never), /not undefined/u, undefined],
@@ -110,13 +110,13 @@ const REFUSED: readonly (readonly [title: string, attempt: () => unknown, messag
   [
     "execute() of a session off its object",
     () => Reflect.apply(runtime.session().execute, undefined, [{ name: "weather" }]),
-    /was taken off/u,
+    /was detached from/u,
     /session\.execute/u,
   ],
   [
     "execute() of a runtime off its object",
     () => Reflect.apply(runtime.execute, undefined, [{ name: "weather" }]),
-    /was taken off/u,
+    /was detached from/u,
     /runtime\.execute/u,
   ],
 ];
@@ -199,7 +199,7 @@ describe("a part of content that is written as in MCP says how it is written her
 
 test("an error with a code of its own, or with a message alone, says so in place of failing inside", () => {
   const own = (): unknown => new ToolError("my_code" as never, "It broke.");
-  expect(own).toThrow(/^ToolError has no code "my_code"\. A handler that failed takes "execution_failed"/u);
+  expect(own).toThrow(/^ToolError has no code "my_code"\. Use "execution_failed" for a handler that failed/u);
   expect(() => new ToolError("It broke." as never, undefined as never)).toThrow(/takes a message as a string, not undefined/u);
 });
 

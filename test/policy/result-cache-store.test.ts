@@ -106,7 +106,7 @@ test("a store that fails gives no answers and keeps none, refuses a write, is to
     await stored.whenSettled();
   }
   expect(log.lines.map((line) => line.message)).toEqual([
-    expect.stringContaining("does not know yet"),
+    expect.stringContaining("does not yet know"),
     expect.stringContaining("cannot be read"),
     expect.stringContaining("was not stored"),
   ]);

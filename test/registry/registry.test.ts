@@ -64,7 +64,9 @@ describe("register refuses", () => {
       ["default::ores-array", "unavailable", expect.stringContaining('type is "array"; the input of a tool must be an object')],
       ["default::ores-string,null", "unavailable", expect.stringContaining('type is ["string","null"]')],
     ]);
-    expect(() => defineTool({ name: "ores", description: "", inputSchema: { type: "array" } })).toThrow("the input of a tool must be an object");
+    expect(() => defineTool({ name: "ores", description: "", inputSchema: { type: "array" } })).toThrow(
+      "the input of a tool must be an object",
+    );
   });
 
   test.each([

@@ -157,7 +157,7 @@ test.each<[string, object, object]>([
       ? { ...expected, status: "ok", code: undefined, outcome: undefined }
       : { ...expected, status: "error", code: "unavailable", outcome: "not_started" },
   );
-  expect(ports.log.lines.filter(({ message }) => message.includes("could not be given back"))).toHaveLength(ran);
+  expect(ports.log.lines.filter(({ message }) => message.includes("could not be released"))).toHaveLength(ran);
   await runtime.close();
 });
 
@@ -185,7 +185,7 @@ test.each([
       expect((await result).error?.code).toBe(end);
       if (endsLate) late.resolve(1);
       await ports.clock.advance(60_000); // it keeps them for a while
-      expect(ports.log.lines.filter(({ message }) => message.includes("could not be given back"))).toHaveLength(1);
+      expect(ports.log.lines.filter(({ message }) => message.includes("could not be released"))).toHaveLength(1);
     }
 });
 

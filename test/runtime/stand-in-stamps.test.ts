@@ -269,7 +269,7 @@ describe("misuse is refused where it stands", () => {
     ["a answers that is none", null, 'The option "answers" of createRuntime() must be an object.'],
     ["rules that are no list", { rules: "x" }, "answers.rules must be an array of { tools, from }."],
     ["a rule that is none", { rules: [null] }, "answers.rules must be an array of { tools, from }."],
-    ["engines that are none", { engines: null }, "answers.engines is an object"],
+    ["engines that are none", { engines: null }, "answers.engines must be an object"],
     ["a listener that is none", { onRecord: 3 }, "answers.onRecord must be a function."],
   ])("%s", (_what, answers, message) => {
     expect(() => testRuntime({ answers: answers as AnswerOptions })).toThrow(

@@ -19,7 +19,7 @@ test.each([
   const runtime = createRuntime();
   onTestFinished(async () => void (await runtime.close()));
   const allowedOrigins = [...ALLOWED, origin];
-  const refusal = `The allowed origin ${JSON.stringify(origin)} is no origin of pages such as https://app.example`;
+  const refusal = `The allowed origin ${JSON.stringify(origin)} is neither an origin such as https://app.example`;
   await expect(listenMcp(runtime, { port: 0, allowedOrigins })).rejects.toThrow(refusal);
   expect(() => mcpHandler(runtime, { allowedOrigins })).toThrow(refusal);
   for (const mcp of [{}, false] as const)

@@ -245,12 +245,12 @@ test.each([
   ['/a"b', "must be a path"],
   ["/\u00e4", "must be a path"],
   ["https://app.example/haft", "must be a path"],
-  ["/v1", "must not begin as a path of the server"],
-  ["/mcp/haft", "must not begin as a path of the server"],
-  ["/sessions", "must not begin as a path of the server"],
-  ["/assets", "must not begin as a path of the server"],
-  ["/upstreams/x", "must not begin as a path of the server"],
-  ["/metrics", "must not begin as a path of the server"],
+  ["/v1", "must not begin like a path of the server"],
+  ["/mcp/haft", "must not begin like a path of the server"],
+  ["/sessions", "must not begin like a path of the server"],
+  ["/assets", "must not begin like a path of the server"],
+  ["/upstreams/x", "must not begin like a path of the server"],
+  ["/metrics", "must not begin like a path of the server"],
 ])("the basePath %j is refused", (basePath, reason) => {
   const runtime = createRuntime();
   expect(() => createServer(runtime, { auth: staticToken({ token: TOKEN }), basePath })).toThrow(reason);

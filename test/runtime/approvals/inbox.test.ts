@@ -306,11 +306,14 @@ test("issue 19.4 wrong answers, rules and lists are refused with what would work
     [() => answer(runtime, asked, { answer: "allow", scope: "rule", rule: { pattern: "mail::*" } }), "does not match default::remove"],
     [() => answer(runtime, asked, { answer: "allow", scope: "rule", rule: { expiresAt: 1 } }), "must be a time in the future"],
     [() => answer(runtime, asked, { answr: "allow" } as never), "answr"],
-    [() => runtime.approvals.answer({ id: 7, digest, answer: "deny" } as never), "The id of an answer is a string"],
-    [() => runtime.approvals.answer({ id, answer: "deny" } as never), "The digest of an answer is a string"],
+    [() => runtime.approvals.answer({ id: 7, digest, answer: "deny" } as never), "The id of an answer must be a string"],
+    [() => runtime.approvals.answer({ id, answer: "deny" } as never), "The digest of an answer must be a string"],
     [() => runtime.approvals.answerMany({ answer: "allow" } as never), "upTo of answerMany()"],
     [() => runtime.approvals.addRule({ pattern: "" }), "pattern"],
-    [() => runtime.approvals.list({ status: "gone" as never }), "The status of an approval must be one of open, allowed, denied, withdrawn, expired"],
+    [
+      () => runtime.approvals.list({ status: "gone" as never }),
+      "The status of an approval must be one of open, allowed, denied, withdrawn, expired",
+    ],
     [() => runtime.approvals.list({ limit: 0 }), "limit is 0"],
     [() => runtime.approvals.preview("nobody"), "There is no approval"],
   ];

@@ -113,7 +113,7 @@ test("the model of a branch, and of a session from a snapshot, is told that a jo
   await session.addMessage({ role: "user", content: "go" });
   const { id } = await session.submit({ name: "look" });
   const placeholder = (of: RuntimeSession): string => JSON.stringify(of.messages().find(({ role }) => role === "result"));
-  const elsewhere = `the job ${id}. It belongs to another session: its end does not come here`;
+  const elsewhere = `the job ${id}. It belongs to another session: its result does not come here`;
   const branch = session.fork({ id: "branch" });
   const copy = testRuntime({ tools }).runtime.session("s", { from: await session.snapshot() });
   expect(placeholder(session)).toContain(`the job ${id}. Its result comes in a later message.`);
