@@ -528,6 +528,6 @@ describe("an option that does not exist is refused by its name, with those that 
     const { code, message, hint } = error as haft.ToolError;
     expect(code).toBe("invalid_argument");
     expect(message).toMatch(/ has (?:no option|an unknown field) "quux"\.$/u);
-    expect(hint).toMatch(/^(?:There are|Fields:|Did you mean) /u);
+    expect(hint).toMatch(/^(?:Known options:|Fields:|Did you mean) /u);
   });
 });
