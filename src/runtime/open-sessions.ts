@@ -357,7 +357,7 @@ export class OpenSessions {
   checkFree(id: string): void {
     if (this.#removing.has(id)) throw beingRemoved(id);
     if (!this.#byId.has(id) && !this.#resuming.has(id)) return;
-    throw new ToolError("duplicate", `The session ${JSON.stringify(id)} is already open, or is being resumed.`, {
+    throw new ToolError("duplicate", `The session ${JSON.stringify(id)} is open already, or is being resumed.`, {
       hint: "Use the object you have, close it first, or take another id.",
     });
   }

@@ -370,7 +370,7 @@ test("F3.4 F0.38 the session's history holds every call with its result, unknown
     ["fail", "error"],
     ["nowhere", "error"],
   ]);
-  expect(() => runtime.session("s1")).toThrow(/is already open/);
+  expect(() => runtime.session("s1")).toThrow(/is open already/);
   void session.close();
   await session.close();
   await expect(session.execute({ name: "echo" })).rejects.toThrow(/is closed/);

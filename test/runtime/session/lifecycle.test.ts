@@ -12,7 +12,7 @@ test("F0.28 a second session of the same id is refused and the first stays usabl
   const { runtime } = testRuntime({ tools: [echo] });
   const first = runtime.session("a");
   expect(() => runtime.session("a")).toThrowError(
-    expect.objectContaining({ code: "duplicate", message: 'The session "a" is already open, or is being resumed.' }),
+    expect.objectContaining({ code: "duplicate", message: 'The session "a" is open already, or is being resumed.' }),
   );
   expect((await first.execute({ name: "echo", input: { n: 1 } })).output).toEqual({ n: 1 });
   expect(() => first.fork({ id: "a" })).toThrowError(expect.objectContaining({ code: "duplicate" }));

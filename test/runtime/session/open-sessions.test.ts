@@ -25,7 +25,7 @@ test("a session is gone from the moment its close is called, a branch when it is
   expect(ids(runtime)).toEqual(["one"]);
   const closed = one.close();
   expect([runtime.sessions.get("one"), ids(runtime)]).toEqual([undefined, []]);
-  expect(() => runtime.session("one")).toThrow('The session "one" is already open');
+  expect(() => runtime.session("one")).toThrow('The session "one" is open already');
   await closed;
   runtime.session("one");
   expect(ids(runtime)).toEqual(["one"]);
