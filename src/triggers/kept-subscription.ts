@@ -31,9 +31,7 @@ export function keptSubscription({ reader, isQueue, accepts, ports, onEnd }: Kep
       const first = ready.shift();
       if (first !== undefined) demand.meet();
       if (ready.length === 0) room.resolve();
-      first
-        ?.done()
-        .catch((thrown: unknown) => ports.log.warn(`A message that was received may be delivered again: ${describeThrown(thrown)}`));
+      first?.done().catch((thrown: unknown) => ports.log.warn(`A received message may be delivered again: ${describeThrown(thrown)}`));
       return first?.message;
     },
     giveBack(message) {
