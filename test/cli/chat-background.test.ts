@@ -47,7 +47,7 @@ describe.skipIf(!hasTerminals)("at a terminal (needs script of util-linux)", { t
         { when: /Yes\.[^]*\nyou$/u, keys: "\u0004" },
       ]);
       expect(lastMessages(project, 1)).toEqual([{ role: "user", content: "你好，世界 and much more than_fits" }]);
-      expect(JSON.stringify(project.asked.at(2))).toContain("has ended well");
+      expect(JSON.stringify(project.asked.at(2))).toContain("has succeeded");
       for (const screen of screens.slice(2)) expect(screen.match(/你好/gu)).toHaveLength(1);
       expect(end).toMatch(/✓ #1[^]*It is built[^]*\nyou {5}你好，世界 and much more\s+than_\s*fi\s*ts\n[^]*Yes\.[^]*exit 0$/u);
     },

@@ -419,7 +419,7 @@ describe("a message in which there is nothing to read", () => {
     [
       "an item that is not known",
       [{ type: "consent_request", id: "c" }],
-      'The model\'s last message has no text. The provider\'s finish reason is "completed". The message has an item of the type "consent_request", which is not known: nothing is done with it.',
+      'The model\'s last message has no text. The provider\'s finish reason is "completed". The message has an item of the type "consent_request"; it is not known and is ignored.',
     ],
   ];
   test.each(cases)("%s: the end of the run says so", async (_what, output, detail) => {

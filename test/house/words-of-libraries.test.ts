@@ -27,10 +27,15 @@ const REFUSED: readonly (readonly [title: string, attempt: () => unknown, messag
   [
     "properties for a schema",
     () => defineTool({ ...fields, inputSchema: { city: { type: "string" } } }),
-    /"city" is a property/u,
+    /"city" looks like a property name/u,
     /properties/u,
   ],
-  ["types for a schema", () => defineTool({ ...fields, inputSchema: { city: "string" } }), /"city" is a property/u, /properties/u],
+  [
+    "types for a schema",
+    () => defineTool({ ...fields, inputSchema: { city: "string" } }),
+    /"city" looks like a property name/u,
+    /properties/u,
+  ],
   [
     "one tool for an array",
     () => createRuntime(any({ tools: defineTool(fields) })),
@@ -213,6 +218,6 @@ describe("properties by themselves are told from schemas that have no more than 
 
   test.each([{ title: { type: "string" }, format: { type: "number" } }, { description: { type: "string" } }])(
     "%j has properties where keywords are expected",
-    (inputSchema) => expect(() => defineTool({ ...fields, inputSchema: inputSchema as never })).toThrow(/is a property/u),
+    (inputSchema) => expect(() => defineTool({ ...fields, inputSchema: inputSchema as never })).toThrow(/looks like a property name/u),
   );
 });

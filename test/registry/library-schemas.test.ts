@@ -141,8 +141,8 @@ describe("a schema that would allow everything as JSON Schema is refused whereve
     "an instance with functions": [new Codec(), '"is" is a function'],
     "such an instance in JSON Schema": [object(new Codec()), '"city" is a schema of a library'],
     "an instance with methods": [Object.create(Codec.prototype), '"decode" is a function'],
-    "a class": [Codec, "a schema is an object or a boolean, not a function"],
-    "of effect": [effect, "a schema is an object or a boolean, not a function"],
+    "a class": [Codec, "a schema must be an object or a boolean, not a function"],
+    "of effect": [effect, "a schema must be an object or a boolean, not a function"],
     "constructors as types": [{ city: String }, '"city" is a function'],
     "constructors in JSON Schema": [object(String), '"city" is a schema of a library'],
     "properties alone": [{ city: { type: "string" } }, '"city" is a property'],
@@ -205,7 +205,7 @@ describe("a schema that would allow everything as JSON Schema is refused whereve
     for (const none of [new Date(0), new URL("https://a.example")]) {
       expect([validateInput({}, none).valid, validateOutput({}, none).valid]).toEqual([false, false]);
       for (const plain of [{ inputSchema: none }, { inputSchema: {}, outputSchema: none }])
-        expect(() => testRuntime({ tools: [{ ...tool, execute, ...plain } as never] })).toThrow("is an object or a boolean");
+        expect(() => testRuntime({ tools: [{ ...tool, execute, ...plain } as never] })).toThrow("must be an object or a boolean");
     }
   });
 

@@ -301,7 +301,7 @@ function corrected(input: JsonObject): Pick<FoundCall, "input" | "warnings"> {
 /** Returns a warning about keys next to the arguments: they are not read as arguments, because models also write comments there. */
 function leftOut(name: string, beside: JsonObject): Pick<FoundCall, "warnings"> {
   const keys = Object.keys(beside);
-  return { warnings: [`Keys beside the arguments of the call of ${JSON.stringify(name)} are left out: ${keys.join(", ")}.`] };
+  return { warnings: [`The call of ${JSON.stringify(name)} has ${keys.join(", ")} beside its arguments; only the arguments are used.`] };
 }
 
 /** Returns the arguments: an object, or a text for the runtime to repair or refuse; undefined for a text without a brace. */
