@@ -145,8 +145,8 @@ describe("a schema that would allow everything as JSON Schema is refused whereve
     "of effect": [effect, "a schema must be an object or a boolean, not a function"],
     "constructors as types": [{ city: String }, '"city" is a function'],
     "constructors in JSON Schema": [object(String), '"city" is a schema of a library'],
-    "properties alone": [{ city: { type: "string" } }, '"city" is a property'],
-    "words alone": [{ city: "string" }, '"city" is a property'],
+    "properties alone": [{ city: { type: "string" } }, '"city" looks like a property name'],
+    "words alone": [{ city: "string" }, '"city" looks like a property name'],
   };
   const tool = { name: "a", description: "A." };
   const execute = () => ({});
