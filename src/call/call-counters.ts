@@ -10,7 +10,7 @@ export interface OrphanCount {
 export interface CallCounters {
   /** Calls that have ended, with any status. */
   calls: number;
-  /** Of these, the ones with the status `ok`. */
+  /** Ended calls with the status `ok`. */
   succeeded: number;
   attempts: number;
   repairs: number;

@@ -53,6 +53,11 @@ const RIDDLES: typeof PROSE = [
     /^\s*(?:\/\*\*|\*|\/\/)\s*(?:What|Whatever|Whoever|Whose|Who|Nobody|Told)\b/u,
     "its subject first: The answer of …, Returns …, Options of …",
   ],
+  [
+    /^\s*(?:\/\*\*|\*|\/\/)\s*(?:Those|Of|So many|So|Undefined where|Set where|False where|True where)\b/u,
+    "a noun or a verb first: The calls that …, Maximum number of …, Undefined if …",
+  ],
+  [/\bBy rejecting\b/u, "@throws …, as a rejection"],
 ];
 
 /** Papers that nobody who has the package has: requirements, tickets, sources. */

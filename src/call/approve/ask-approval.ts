@@ -62,7 +62,10 @@ export async function askApproval(run: AdmittedCall, reason: string, whole?: Who
   return waited.ended;
 }
 
-/** Of a call in a job: where it ends its process at once, the log must not say that it waited for the answer then, as that is no reason to park the job. */
+/**
+ * Waits until the approval of a call in a job is durable: if the call crashes the process at once, the log must not say that it was still waiting for approval,
+ * which never parks the job.
+ */
 function untilYesIsKept(run: AdmittedCall): Promise<ToolError | undefined> | undefined {
   if (run.written === undefined || callsAround(run).every(({ job }) => job === undefined)) return undefined;
   return untilKept(run, {
@@ -111,7 +114,7 @@ function askerOf({ options, parts }: AdmittedCall): string | undefined {
 function enclosing(run: AdmittedCall): { readonly within?: readonly EnclosingCall[] } {
   const within: EnclosingCall[] = [];
   let inner: CallRun = run;
-  // Those around a call from before a crash may not run yet.
+  // The calls around a call from before a crash may not run yet.
   while (inner.resumed === undefined && inner.turn.madeIn instanceof CallRun) {
     inner = inner.turn.madeIn;
     const { callId, toolName, input = sentInput(inner) } = inner;

@@ -20,7 +20,7 @@ export type Found = "answered" | ToolError | undefined;
 /**
  * Looks for an answer in the cache. The call holds its locks, so it sees every earlier write; its slots are not taken yet.
  *
- * Of equal calls without an answer, the first one runs and the others wait for it. If it ends without an answer, each of them runs by itself. A
+ * The first of equal calls without an answer runs and the others wait for it. If it ends without an answer, each of them runs by itself. A
  * simulated call uses cached answers, but changes nothing in the cache.
  */
 export function lookUp(run: AdmittedCall): Found | Promise<Found> {

@@ -101,7 +101,7 @@ const MAX_VALUES = 500_000;
 /**
  * The message in a line, or undefined if the line is not a message (a banner, other output, a torn message).
  *
- * Of repeated keys the last one is used, and an integer that would lose digits becomes a string: refusing a whole answer for one would leave its call
+ * The last of repeated keys is used, and an integer that would lose digits becomes a string: refusing a whole answer for one would leave its call
  * without a result.
  *
  * @throws ToolError `too_large` for a line that nests too deep or has too many values

@@ -6,7 +6,7 @@ import { addTo } from "../../core/base/add-to.ts";
 
 /** A lease request in the queue. */
 export interface LineEntry extends LeaseRequest {
-  /** Of two conflicting requests, the one with the lower place came first. */
+  /** Place in the queue: the earlier of two conflicting requests has the lower one. */
   readonly place: number;
   readonly fence: number | undefined;
 }

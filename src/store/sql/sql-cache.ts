@@ -37,7 +37,7 @@ export interface SqlCacheOptions {
 
 /**
  * A process that ends without closing may have written a resource without a last `invalidate`, after another process had cached a value read from it.
- * So each writing process has a row, and when the process of a row is gone, all versions increase.
+ * Each writing process therefore has a row, and when the process of a row is gone, all versions increase.
  */
 export class SqlCache {
   readonly #maxBytes: number;

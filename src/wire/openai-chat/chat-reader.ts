@@ -17,7 +17,7 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 /**
  * Reads one reply; not reusable.
  *
- * Of several choices the first is read in full; of the others, only text and log probabilities. A reply without a finish reason ended well if it was
+ * The first of several choices is read in full, the others only for their text and log probabilities. A reply without a finish reason ended well if it was
  * whole or ended with `[DONE]`. A refusal is text, with the finish `refusal`.
  */
 export class ChatReader implements StreamDecoder {

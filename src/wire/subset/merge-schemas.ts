@@ -8,7 +8,7 @@ import { getOrAdd } from "../../core/base/get-or-add.ts";
 /** Called for each constraint that one schema cannot express. */
 export type OnLoss = (keyword: string, note: string) => void;
 
-/** Of two values of these keywords, the greater (or the smaller, for `SMALLER`) implies the other. */
+/** Keywords of which the greater of two values (the smaller, for `SMALLER`) implies the other. */
 const GREATER: ReadonlySet<string> = new Set(["minimum", "exclusiveMinimum", "minLength", "minItems", "minProperties"]);
 const SMALLER: ReadonlySet<string> = new Set(["maximum", "exclusiveMaximum", "maxLength", "maxItems", "maxProperties"]);
 /** Keywords that do not constrain: the first value is kept. */

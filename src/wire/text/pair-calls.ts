@@ -35,7 +35,7 @@ export const keyValueCall: CallReader = function* (place) {
   return (yield* readPairs(input, values, argumentNames(values.schema).all)) && place.accept({ name, input: values.all() });
 };
 
-/** False where the call does not end. */
+/** Returns false if the call does not end. */
 function* readPairs(input: TextInput, values: TextArguments, names: readonly string[]): Reading<boolean> {
   let key: string | undefined;
   let opened = false;

@@ -13,7 +13,7 @@ export interface StoredTaskOptions extends Omit<AnsweredCall, "tool"> {
 }
 
 /**
- * Undefined where the store does not have its call yet. It is `working` here also while it waits for input, which only the process that runs it can take,
+ * Undefined if the store does not have its call yet. It is `working` here also while it waits for input, which only the process that runs it can take,
  * and it does not change: it is looked for again.
  */
 export async function storedTask({ id, sessionId, serving, client }: StoredTaskOptions): Promise<ServedTask | undefined> {
