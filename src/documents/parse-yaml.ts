@@ -1,5 +1,6 @@
 /** Parses a document in YAML 1.2, without its surprising parts: tags, merge keys, keys that are not strings. */
 import { Composer, Lexer, LineCounter, Parser, isAlias, isMap, isScalar, isSeq, type CST, type Document, type Node, type Pair } from "yaml";
+import type { ToolError } from "../core/error.ts";
 import { KeyPositions, LineIndex, type KeyPath, type ParsedFile, type Position } from "./key-positions.ts";
 import type { JsonFileLimits } from "./parse-json-file.ts";
 import { syntaxError } from "./problems.ts";
@@ -39,6 +40,13 @@ export function parseYaml(text: string, file: string, limits: YamlLimits = CONFI
   return { value: document.contents === null ? {} : reader.read(document.contents, []), positions: reader.positions };
 }
 
+const TOKENS = " YAML tokens.";
+
+/** Whether `parseYaml` refused a document because it has too many tokens. */
+export function hasTooManyTokens(error: ToolError): boolean {
+  return error.message.endsWith(TOKENS);
+}
+
 /** Yields the tokens. Throws on input that would take the parser too long or overflow its stack, before anything is built. */
 function* tokensOf(
   text: string,
@@ -49,7 +57,7 @@ function* tokensOf(
   let count = 0;
   let offset = 0;
   for (const token of new Lexer().lex(text)) {
-    if (++count > maxTokens) throw syntaxError(file, START, `more than ${maxTokens} YAML tokens.`);
+    if (++count > maxTokens) throw syntaxError(file, START, `more than ${maxTokens}${TOKENS}`);
     if (nesting.after(token) > maxDepth)
       throw syntaxError(file, new LineIndex(text).positionAt(offset), `nested deeper than ${maxDepth} levels.`);
     if (!SIGNS.has(token)) offset += token.length;

@@ -405,7 +405,7 @@ paths:
       await writeFile(file, `openapi: [${"a,".repeat(2_000_000)}]`);
       expect(await outcomeOf(() => openEngine({ document: file }))).toMatchObject({
         code: "invalid_config",
-        message: expect.stringMatching(/more than 4000000 YAML tokens are too many\.$/u),
+        message: expect.stringMatching(/more than 4000000 YAML tokens\.$/u),
         operatorHint: expect.stringMatching(/^Give the document as JSON, which needs far less work to read: npx yaml /u),
       });
     },

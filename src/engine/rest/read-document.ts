@@ -107,12 +107,12 @@ function withoutQuery(url: URL): string {
 async function parseDocument(text: string, origin: string): Promise<unknown> {
   if (/^\s*[{[]/u.test(text) && !/\.ya?ml$/iu.test(origin)) return parseJsonText(text, origin, JSON_LIMITS);
   if (/^\s*</u.test(text)) throw new ToolError("invalid_config", `${origin} is a web page, not an OpenAPI document: ${excerpt(text, 80)}`);
-  const { parseYaml } = await import("../../documents/parse-yaml.ts");
+  const { hasTooManyTokens, parseYaml } = await import("../../documents/parse-yaml.ts");
   try {
     return parseYaml(text, origin, YAML_LIMITS).value;
   } catch (thrown: unknown) {
     const error = ToolError.fromUnknown(thrown);
-    if (!error.message.includes("YAML tokens are too many")) throw error;
+    if (!hasTooManyTokens(error)) throw error;
     throw new ToolError(error.code, error.message, {
       hint: "Give the document as JSON, which needs far less work to read: npx yaml --single --json < api.yaml > api.json",
       cause: error,
