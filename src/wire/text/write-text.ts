@@ -100,7 +100,7 @@ function openings({ calls }: TextGrammar): readonly RegExp[] {
 }
 
 /** Breaks up marks in a text: they look the same, but are not marks any more. */
-export function takeApart(text: string, marks: MarkerSet): string {
+function takeApart(text: string, marks: MarkerSet): string {
   const pieces: string[] = [];
   let from = 0;
   for (let at = marks.next(text, 0); at >= 0; at = marks.next(text, at + 1)) {
