@@ -51,7 +51,7 @@ describe.concurrent("the demo behind npm start", { timeout: 3 * PATIENCE_MS }, (
     expect(masked(resume).replace(/\d+ events/u, "# events")).toBe(`  · session invoice: continues after # events
   → #1  pay          {"invoice":4711,"euros":120}
   ✓ #1  office::pay # ms  Paid; the bank has it once.
-  · 1 call was interrupted, and was found to have had its effect`);
+  · 1 call was interrupted, and had already taken effect`);
     expect(tried.match(/ {4}✓ #\d {2}trip::book .* simulated {2}\{/gu)).toHaveLength(3);
     expect(tried).toContain("\nNothing was changed.");
     expect(trip.match(/\? #1 {2}waits for approval/gu)).toHaveLength(1);
@@ -61,7 +61,7 @@ describe.concurrent("the demo behind npm start", { timeout: 3 * PATIENCE_MS }, (
       "table",
     ]);
     expect(rest).toMatch(/✓ #1 {2}program::run_program .*"number":1,"what":"train"/u);
-    expect(rest).toContain("2 calls were interrupted: 1 was run again, 1 was found to have had its effect");
+    expect(rest).toContain("2 calls were interrupted: 1 was run again, 1 had already taken effect");
   });
 
   testInCI("five parallel edits of one file all survive", async () => {

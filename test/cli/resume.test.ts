@@ -66,7 +66,7 @@ describe.concurrent("I03 a session whose process was killed", { timeout: PATIENC
       "  ✗ #2  shop::hang # ms  outcome_unknown",
     ]);
     expect(resumed.stdout.trimEnd().split("\n").at(-1)).toBe(
-      "  · 3 calls were interrupted: 1 was run again, 1 was found to have had its effect, of 1 it is unknown whether it had its effect",
+      "  · 3 calls were interrupted: 1 was run again, 1 had already taken effect, for 1 it is not known whether it took effect",
     );
     expect(results(after.stdout)).toHaveLength(4);
     expect(again.stdout).toMatch(/^ {2}· session crash: continues after \d+ events\n {2}· nothing was interrupted\n$/u);

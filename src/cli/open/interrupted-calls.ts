@@ -49,7 +49,7 @@ export class InterruptedCalls {
     return error.code === "outcome_unknown" ? "unknown" : "ended";
   }
 
-  /** Returns `2 calls were interrupted: 1 was run again, of 1 it is unknown whether it had its effect`. */
+  /** Returns `2 calls were interrupted: 1 was run again, for 1 it is not known whether it took effect`. */
   conclusion(): string {
     const fates = this.calls.map((call) => this.fateOf(call.callId));
     const [only] = fates;
@@ -67,13 +67,13 @@ const FATE_ORDER = ["run again", "answered", "ended", "unknown"] as const satisf
 const FATES: Readonly<Record<Fate, { readonly one: string; readonly some: (count: number) => string }>> = {
   "run again": { one: "was run again", some: (count) => `${was(count)} run again` },
   answered: {
-    one: "was found to have had its effect",
-    some: (count) => `${was(count)} found to have had ${count === 1 ? "its" : "their"} effect`,
+    one: "had already taken effect",
+    some: (count) => `${count} had already taken effect`,
   },
   ended: { one: "was not run again", some: (count) => `${was(count)} not run again` },
   unknown: {
-    one: "it is unknown whether it had its effect",
-    some: (count) => `of ${count} it is unknown whether ${count === 1 ? "it had its" : "they had their"} effect`,
+    one: "it is not known whether it took effect",
+    some: (count) => `for ${count} it is not known whether ${count === 1 ? "it" : "they"} took effect`,
   },
 };
 
