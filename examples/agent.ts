@@ -1,4 +1,4 @@
-/** An agent that rests until there is something to hear: a message, or the end of a job that it began. */
+/** An agent that is idle until it gets a message, or until a job that it started ends. */
 import assert from "node:assert/strict";
 import { createAgent, createRuntime, defineTool } from "haft";
 import { scriptedModel } from "haft/model";
@@ -22,7 +22,7 @@ const model = scriptedModel([
 const agent = createAgent({ model, session: runtime.session("work"), onResult: ({ text }) => console.log(`agent: ${text}`) });
 
 await agent.send("Build it.");
-assert.equal(agent.state, "stopped"); // the message waits, in a stored session also through a restart
+assert.equal(agent.state, "stopped"); // the message is queued; in a stored session it also survives a restart
 agent.start();
 await agent.whenIdle();
 

@@ -1,4 +1,4 @@
-/** Who answers which tool: the tool itself, a recording of it, or something that makes its answers up. */
+/** Chooses the source of each tool's answers: the tool itself, a recording of it, or a simulation. */
 import assert from "node:assert/strict";
 import { createRuntime, defineTool, resultText, type SessionEvent, type ToolResult } from "haft";
 import { replayEngine } from "haft/recording";

@@ -1,4 +1,4 @@
-/** Questions that wait in a list until somebody answers them by id: a page, a chat, another process. */
+/** Keeps approval requests in an inbox until they are answered by id, from a page, a chat or another process. */
 import { createRuntime, defineTool, resultText } from "haft";
 
 const deleteReport = defineTool({

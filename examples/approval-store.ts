@@ -1,4 +1,4 @@
-/** A question that waits in a store, seen with what it would change, and answered by another reader of that store, such as a page or another process. */
+/** An approval request in a store: another reader of the store, such as a page or another process, sees what the call would change and answers it. */
 import { createRuntime, defineTool, resultText } from "haft";
 import { memoryStore, StoredApprovals } from "haft/store";
 
@@ -12,7 +12,7 @@ const emptyCart = defineTool({
   },
 });
 
-const store = memoryStore(); // sqliteStore({ path }) of haft/sqlite, for other processes
+const store = memoryStore(); // use sqliteStore({ path }) from haft/sqlite to share it with other processes
 const asked = Promise.withResolvers<string>();
 const runtime = createRuntime({
   tools: [emptyCart],

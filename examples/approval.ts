@@ -1,4 +1,4 @@
-/** A person, or a rule in their place, is asked before anything is destroyed. */
+/** Destructive calls need the approval of a person, or of a rule in their place. */
 import { createRuntime, defineTool, resultText, type Approver } from "haft";
 
 const deleted: number[] = [];

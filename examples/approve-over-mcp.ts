@@ -1,4 +1,4 @@
-/** Calls that need approval are put to the person behind an MCP client. */
+/** Calls that need approval are approved by the person who uses the MCP client. */
 import { createRuntime, defineTool, resultText } from "haft";
 import { mcpToolset } from "haft/mcp";
 import { listenMcp, mcpApprover } from "haft/mcp-server";
@@ -15,7 +15,7 @@ const listener = await listenMcp(garden, { port: 0 });
 
 const client = createRuntime({
   toolsets: [mcpToolset("garden", { url: listener.url })],
-  approval: { never: ["garden::*"] }, // it is the server that asks
+  approval: { never: ["garden::*"] }, // the server asks for approval, so the client does not
   ask: ({ message }) => {
     console.log(message);
     return { action: "accept", content: { allow: message.includes("birch") } };

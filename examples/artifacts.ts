@@ -1,4 +1,4 @@
-/** A tool draws a picture: its bytes are kept once, the log has an address, and the model is shown the picture. */
+/** A tool returns a picture: its bytes are stored once, the log refers to them by address, and the model gets the picture. */
 import assert from "node:assert/strict";
 import { createRuntime, defineTool, readOnly, resultText } from "haft";
 import { scriptedModel } from "haft/model";

@@ -1,8 +1,8 @@
-/** A provider's model by its name: what it says comes as events, what it costs is counted, what may pass is tried again. */
+/** Calls a provider's model by its name: the reply streams as events, its cost is counted, and temporary errors are retried. */
 import assert from "node:assert/strict";
 import { type ModelRequest, UsageMeter, modelFrom } from "haft/model";
 
-/** Stands in for the network: the provider is busy once, and then streams its answer. Leave `fetch` out to ask for real. */
+/** A fake network: the provider is busy once, and then streams its answer. Leave `fetch` out to send real requests. */
 const pieces = [
   { type: "message_start", message: { usage: { input_tokens: 420, output_tokens: 1 } } },
   { type: "content_block_start", index: 0, content_block: { type: "text", text: "" } },

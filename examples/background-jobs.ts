@@ -1,4 +1,4 @@
-/** Calls that outlive their turn: begun, read while they run, talked to, and moved to the background half-way. */
+/** Calls that outlive their turn: they are started, read while they run, answered, and moved to the background midway. */
 import { createRuntime, defineTool, pure } from "haft";
 
 const build = defineTool({

@@ -1,4 +1,4 @@
-/** Toolsets that an agent starts with: notes, skills, questions to the user, and a search in what was said before. */
+/** Built-in toolsets for an agent: notes, skills, questions to the user, and search in earlier messages. */
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

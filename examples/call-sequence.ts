@@ -1,4 +1,4 @@
-/** Calls whose inputs refer to what earlier ones answered, checked before any of them runs. */
+/** Calls whose inputs refer to the results of earlier calls; all are checked before any of them runs. */
 import assert from "node:assert/strict";
 import { createRuntime, defineTool, readOnly, resultText } from "haft";
 import { checkSequence, runSequence } from "haft/sequence";

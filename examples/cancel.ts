@@ -1,4 +1,4 @@
-/** The caller gives up: what has not begun never begins, and a handler that passes its signal on stops at once. */
+/** Cancels a batch: calls that have not started never start, and a handler that passes its signal on stops at once. */
 import { setTimeout as pause } from "node:timers/promises";
 import { createRuntime, defineTool } from "haft";
 
@@ -14,7 +14,7 @@ const controller = new AbortController();
 const runtime = createRuntime({
   tools: [download],
   maxConcurrent: 1,
-  onEvent: (event) => event.type === "call-attempt" && setImmediate(() => controller.abort()), // as soon as one has begun
+  onEvent: (event) => event.type === "call-attempt" && setImmediate(() => controller.abort()), // cancels as soon as a call has started
 });
 const results = await runtime.execute(
   [

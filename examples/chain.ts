@@ -1,4 +1,4 @@
-/** Tools that are called one after the other, as one tool: run, offered to a model, and tried without a trace. */
+/** Makes one tool of several that are called one after the other: it is run, offered to a model, and simulated. */
 import assert from "node:assert/strict";
 import { createRuntime, defineTool, readOnly, resultText } from "haft";
 import { createChain } from "haft/chain";

@@ -1,4 +1,4 @@
-/** A tool that keeps failing is left alone for a while, then tried with one call before it is trusted again. */
+/** A circuit breaker: a tool that keeps failing is not called for a while; then one call tests it before the circuit closes again. */
 import { ToolError, createRuntime, defineTool } from "haft";
 import { fakePorts } from "haft/testing";
 

@@ -1,4 +1,4 @@
-/** A runtime from a configuration file. */
+/** Creates a runtime from a configuration file. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-/** An answer with text and a picture for the model, JSON for programs, and notes that no model sees. */
+/** A result with text and a picture for the model, JSON for programs, and notes that no model sees. */
 import { ToolOutput, createRuntime, defineTool, pure, resultText } from "haft";
 
 const chart = defineTool({

@@ -1,10 +1,10 @@
-/** An engine of one's own, held to what every engine promises. */
+/** Tests a custom engine against the contract of all engines. */
 import assert from "node:assert/strict";
 import type { Engine } from "haft";
 import { scriptedModel } from "haft/model";
 import { engineContract, modelContract, type EngineSubject, type ModelSubject } from "haft/testing";
 
-/** Counts in the state of the session, so that forks and simulations need no work of its own. */
+/** Keeps its count in the session's state, so forks and simulations work without further code. */
 const counter = (): Engine => ({
   kind: "counter",
   order: "sequential",
@@ -15,7 +15,7 @@ const counter = (): Engine => ({
     return { count: state.get("count") ?? 0 };
   },
 });
-/** The same with a variable, which all sessions share. */
+/** Keeps its count in a variable, which all sessions share. */
 const forgetful = (): Engine => {
   let count = 0;
   return { kind: "forgetful", order: "sequential", state: "value", effectFree: true, call: () => ({ count: ++count }) };

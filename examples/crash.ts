@@ -1,4 +1,4 @@
-/** A process dies in the middle of three calls. Its session is resumed: what may be repeated is, the rest is asked about or left. */
+/** A process is killed during three calls. When its session is resumed, calls that are safe to repeat run again; others are reconciled or left. */
 import { spawnSync } from "node:child_process";
 import { appendFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,12 +8,12 @@ import { sqliteStore } from "haft/sqlite";
 
 const isDoomed = process.argv[2] !== undefined;
 const folder = process.argv[2] ?? mkdtempSync(join(tmpdir(), "haft-"));
-const deeds = join(folder, "deeds.txt"); // stands for the world: it outlives the process
+const deeds = join(folder, "deeds.txt"); // stands for the outside world: it outlives the process
 let begun = 0;
 
 async function act(deed: string): Promise<string> {
   appendFileSync(deeds, `${deed}\n`);
-  if (isDoomed && ++begun === 3) process.kill(process.pid, "SIGKILL"); // nobody hears the answers
+  if (isDoomed && ++begun === 3) process.kill(process.pid, "SIGKILL"); // the answers are lost
   return isDoomed ? new Promise(() => {}) : "done";
 }
 

@@ -1,4 +1,4 @@
-/** An engine of your own: it brings its tools when it is opened, answers their calls, and says what a failure means. */
+/** A custom engine: it lists its tools when it is opened, answers their calls, and classifies failures. */
 import { ToolError, createRuntime, readOnly, resultText, type Engine, type Tool } from "haft";
 
 const define: Tool = {
@@ -8,7 +8,7 @@ const define: Tool = {
   effects: readOnly(),
 };
 
-/** Stands for a service far away. */
+/** A fake remote service. */
 class DictionaryEngine implements Engine {
   readonly kind = "dictionary";
   readonly #entries = new Map<string, string>();

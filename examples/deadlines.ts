@@ -1,4 +1,4 @@
-/** A tool that does not listen when told to stop: its call is answered in time, and what it answers late reaches nobody. */
+/** A tool that ignores its abort signal: its call still fails on time, and its late answer is dropped. */
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { createRuntime, defineTool, resultText } from "haft";
@@ -31,7 +31,7 @@ const runtime = createRuntime({
 const session = runtime.session();
 
 console.log(resultText(await session.execute({ name: "deaf" })));
-const busy = await session.execute({ name: "quick" }); // what the orphan writes stays locked while it may still write
+const busy = await session.execute({ name: "quick" }); // what an abandoned call writes stays locked while it still runs
 console.log(busy.error?.code);
 await late.promise;
 console.log(resultText(await session.execute({ name: "quick" })));

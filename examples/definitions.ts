@@ -1,4 +1,4 @@
-/** What a program gives a provider of a tool: its name, description and schema, as data. */
+/** Returns what a provider needs to know about a tool, as data: its name, description and schema. */
 import { createRuntime, defineTool, readOnly, toolDefinition } from "haft";
 
 const weather = defineTool({

@@ -1,4 +1,4 @@
-/** A model that hands tasks to sub-agents: each has a session of its own and a part of the tools, and may be cancelled. */
+/** A model delegates tasks to sub-agents: each has its own session and some of the tools, and can be cancelled. */
 import { createLoop, createRuntime, defineTool, readOnly, resultText } from "haft";
 import { delegateTool } from "haft/delegate";
 import { scriptedModel } from "haft/model";

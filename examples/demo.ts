@@ -1,9 +1,9 @@
 /**
- * What `npm start` runs: the command line plays `demo/conversation.jsonl` through local functions, a workspace of files
- * and a real MCP server, lends books through an HTTP API, books flights with tools that nobody has built, tries mails without sending
- * them, pays once although it is killed, and runs a program that books three things: simulated first, approved once, killed half-way and resumed.
- * At a terminal the dashboard is served then, until Ctrl-C; not with `--once`.
- * What follows `npm start --` otherwise goes to the first `haft run`, and the rest is left out.
+ * Run by `npm start`. The command line plays `demo/conversation.jsonl` with local functions, a workspace of files
+ * and a real MCP server, lends books through an HTTP API, books flights with tools that do not exist yet, simulates mails without sending
+ * them, pays once although it is killed, and runs a program that books three things: simulated first, approved once, killed midway and resumed.
+ * At a terminal it then serves the dashboard until Ctrl-C, unless `--once` is given.
+ * Other arguments after `npm start --` are passed to the first `haft run`, and the other scenes are skipped.
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
@@ -16,7 +16,7 @@ import { runHaft } from "./demo/run-haft.ts";
 const demo = fileURLToPath(new URL("demo/", import.meta.url));
 const server = fileURLToPath(new URL("dist/index.js", import.meta.resolve("@modelcontextprotocol/server-everything/package.json")));
 
-/** A fresh copy each time, so that the demo starts from the same files whatever it did before. */
+/** A fresh copy each time, so that the demo always starts from the same files. */
 const workspace = mkdtempSync(join(tmpdir(), "haft-demo-"));
 cpSync(join(demo, "workspace"), workspace, { recursive: true });
 
@@ -31,7 +31,7 @@ const haft = (args: readonly string[], more = {}): Promise<number | null> => run
 
 let stopped = false;
 
-// The terminal sends Ctrl-C to both processes; this one waits for the other, which closes what it opened.
+// The terminal sends Ctrl-C to both processes; this one waits for the child process to close what it opened.
 process.on("SIGINT", () => (stopped = true));
 process.on("SIGTERM", () => (stopped = true));
 
@@ -68,7 +68,7 @@ for (const [index, play] of scenes.entries()) {
   if (index > 0) console.log(`\n\n$ ${titles[index]}`);
   code = await play();
 }
-// Somebody is looking: the last scene again, in a browser, until Ctrl-C.
+// At a terminal, the dashboard then shows the last scene in a browser, until Ctrl-C.
 if (code === 0 && options.length === 0 && !stopped && !isOnce && process.stdout.isTTY) {
   execFileSync(process.execPath, [fileURLToPath(new URL("../scripts/build-dashboard.ts", import.meta.url))]);
   console.log(

@@ -1,11 +1,11 @@
-/** An agent with data of the program, a sub-agent as a tool, and a call that a person allows: as a program of another library was moved here. */
+/** An agent with data of the program, a sub-agent as a tool, and a call that needs approval; migrated from another library. */
 import { createRuntime, defineTool } from "haft";
 import { delegateTool } from "haft/delegate";
 import { scriptedModel } from "haft/model";
 import { memoryStore } from "haft/store";
 import { z } from "zod";
 
-// A provider's model is named here, in both places: model: "openai/gpt-5".
+// A provider's model goes here, in both places: model: "openai/gpt-5".
 const model = scriptedModel([
   { calls: [{ name: "orders" }, { name: "law", input: { task: "May a broken kettle be sent back after a month?" } }] },
   { calls: [{ name: "refund", input: { order: 7 } }] },

@@ -1,4 +1,4 @@
-/** Five parallel edits of one document, and reads of another beside them: nothing is lost, and nobody waits who need not. */
+/** Runs five parallel edits of one document beside reads of another: no edit is lost, and only conflicting calls wait. */
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { createRuntime, defineTool } from "haft";

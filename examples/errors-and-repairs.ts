@@ -1,4 +1,4 @@
-/** What a model gets wrong: mended where that loses nothing, refused with what would work where it would. */
+/** Mistakes in a model's calls are repaired where that loses nothing; other calls are refused with an error that says what would work. */
 import { createRuntime, defineTool, resultText } from "haft";
 
 const book = defineTool({

@@ -1,4 +1,4 @@
-/** Everything a runtime tells its listener about two calls: one that waits for the other, and fails once. */
+/** Lists all events that a listener gets for two calls: one waits for the other, and fails once. */
 import { createRuntime, defineTool, ToolError, type RuntimeEvent } from "haft";
 
 const save = defineTool({

@@ -1,4 +1,4 @@
-/** A handler that says why it failed: the code, what is known of the effect, and when to come back. */
+/** A handler reports why it failed: the error code, what is known of the effect, and when to retry. */
 import { ToolError, createRuntime, defineTool, resultText } from "haft";
 
 const reserve = defineTool({

@@ -1,4 +1,4 @@
-/** Failures on purpose: the same seed hits the same calls, and no payment is made twice because of them. */
+/** Injects faults: one seed always fails the same calls, and no payment is made twice because of them. */
 import assert from "node:assert/strict";
 import { createRuntime, defineTool, readOnly, type ToolResult } from "haft";
 import { memoryStore } from "haft/store";
@@ -41,7 +41,7 @@ const kept: string[] = [];
 for await (const { type } of session.events()) kept.push(type);
 console.log(`kept of the payment: ${kept.slice(-3).join(", ")}`);
 
-/** Which of these invoices cannot be looked up. */
+/** Returns the invoices whose lookup fails. */
 async function hits(invoices: readonly string[]): Promise<readonly string[]> {
   const rules = [{ type: "network_error", probability: 0.05, retryable: false }];
   const drill = createRuntime({ tools: [look], faults: { seed: 7, rules }, circuit: false });

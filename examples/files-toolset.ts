@@ -1,4 +1,4 @@
-/** The files of a folder as tools: nothing outside it, nothing unread changed, no edit lost. */
+/** Tools for the files of one folder: they reach nothing outside it, change no file that was not read, and lose no edit. */
 import assert from "node:assert/strict";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";

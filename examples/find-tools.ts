@@ -1,4 +1,4 @@
-/** A model that is shown two tools of many, and finds the others by what they do. */
+/** A model is shown two of many tools, and finds the others by what they do. */
 import { createLoop, createRuntime, pure, type Tool } from "haft";
 import { findToolsToolset } from "haft/find-tools";
 import { scriptedModel } from "haft/model";

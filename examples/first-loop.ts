@@ -11,7 +11,7 @@ const weather = defineTool({
   execute: async ({ city }) => `${city}: -3 °C, snow`,
 });
 
-// A provider's model is named here: model: "anthropic/claude-sonnet-5".
+// A provider's model goes here: model: "anthropic/claude-sonnet-5".
 const model = scriptedModel([{ calls: [{ name: "weather", input: { city: "Oslo" } }] }, { text: "Yes: it snows." }]);
 
 const runtime = createRuntime({ tools: [weather] });

@@ -1,4 +1,4 @@
-/** Follows the events of a session from a place on, across two runtimes that share a file. */
+/** Follows the events of a session from a given position, across two runtimes that share a file. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

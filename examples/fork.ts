@@ -1,4 +1,4 @@
-/** Two ways to go on from one conversation, each on a branch of its own: one of them is kept. */
+/** Continues one conversation in two ways, each on its own branch, and commits one of them. */
 import assert from "node:assert/strict";
 import { createRuntime, defineTool } from "haft";
 

@@ -1,4 +1,4 @@
-/** A server of MCP with a tool, a question to the user of its client, a resource and a prompt; and a client that uses them. */
+/** An MCP server with a tool, a question to the client's user, a resource and a prompt; and a client that uses them. */
 import assert from "node:assert/strict";
 import { createRuntime, defineTool, resultText } from "haft";
 import { mcpEngine, mcpPeerOf } from "haft/mcp";

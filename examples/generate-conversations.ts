@@ -1,4 +1,4 @@
-/** Conversations as data: made up, scripted and played by a model, over tools that are never run. */
+/** Generates conversations as data: from sampled calls, from a script, and with a model. No real tool runs. */
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, truncateSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,7 +25,7 @@ console.log(`${written} conversations, ${calls} calls: ${answers.map((one) => `$
 const before = readFileSync(out, "utf8");
 const { messages: said } = JSON.parse(before.slice(0, before.indexOf("\n")));
 for (const { role, content } of said) if (role !== "tool" && content !== undefined) console.log(`  ${role}: ${content}`);
-truncateSync(out, Math.floor(before.length / 2)); // as a process that is killed may leave it
+truncateSync(out, Math.floor(before.length / 2)); // as a killed process may leave the file
 const { existing } = await generateConversations(made);
 assert.equal(readFileSync(out, "utf8"), before);
 console.log(`gone on with after ${existing} conversations: the same file`);

@@ -1,4 +1,4 @@
-/** Data for training a model: what tools return is inferred, which tool feeds which is worked out, and tools are drawn that belong together. */
+/** Generates training data: infers output schemas and which tool's output feeds which tool's input, then samples tools that belong together. */
 import assert from "node:assert/strict";
 import { createRuntime, type Tool } from "haft";
 import {
@@ -24,7 +24,7 @@ const runtime = createRuntime({
   ],
 });
 
-// In earnest this asks a model; what it answers is kept below a folder with `cache: ".cache"`.
+// A fake model. A real program calls a model here; `cache: ".cache"` keeps its answers in that folder.
 const answers = new Map<string, Record<string, string>>([
   ["locate", { city: "string" }],
   ["route", { route: "string" }],

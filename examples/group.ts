@@ -1,4 +1,4 @@
-/** One agent leads others: it spawns them, gives them a channel and asks how they are. They have none of these tools. */
+/** One agent leads others: it spawns them, gives them a channel and asks for their status. They cannot call these tools. */
 import assert from "node:assert/strict";
 import { createAgent, createRuntime } from "haft";
 import { scriptedModel } from "haft/model";
@@ -12,7 +12,7 @@ const models = new Map([
   ["writer", scriptedModel([{ text: "Ready." }, { calls: [draft] }, { text: "It is on the desk." }])],
   ["critic", scriptedModel([{ text: "Ready." }, { calls: [call("group::status")] }, { text: "A good title." }])],
 ]);
-const ports = fakePorts(); // time that this program moves on by hand
+const ports = fakePorts(); // its virtual clock advances only when this program says so
 const channels = createChannels({ ports });
 const triggers = createTriggers({ channels });
 const options: GroupOptions = {
@@ -39,7 +39,7 @@ await lead.whenIdle();
 for (let turn = 0; turn < 20; turn++) await ports.clock.advance(0);
 
 const critic = runtime.sessions.get("lead/critic");
-assert.equal(critic?.history[0]?.result?.error?.code, "permission_denied"); // it tried group::status
+assert.equal(critic?.history[0]?.result?.error?.code, "permission_denied"); // its call of group::status was denied
 const { error } = await runtime.session("other").execute(call("group::status"));
 console.log(error?.message);
 await lead.stop();

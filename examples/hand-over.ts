@@ -1,4 +1,4 @@
-/** Two agents in one conversation, of which the first hands over to the second: another system prompt and other tools. */
+/** Two agents in one conversation: the first hands over to the second, which has another system prompt and other tools. */
 import { createRuntime, defineTool, readOnly } from "haft";
 import type { LoopRound } from "haft/loop";
 import { scriptedModel } from "haft/model";

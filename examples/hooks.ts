@@ -1,4 +1,4 @@
-/** Hooks see every call before it runs and every result before it is recorded; they may change either, or stop the call. */
+/** Hooks see every call before it runs and every result before it is recorded. They may change either, or stop the call. */
 import assert from "node:assert/strict";
 import { createRuntime, defineHook, defineTool, resultText, type Hook } from "haft";
 

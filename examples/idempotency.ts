@@ -1,4 +1,4 @@
-/** The same calls submitted twice are run once: a client that lost the answer asks again with the same key. */
+/** The same calls, submitted twice, run once: a client that lost the answer retries with the same key. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

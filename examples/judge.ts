@@ -1,4 +1,4 @@
-/** A judge: another model looks at every payment before it is made. Where it cannot say, nothing is paid. */
+/** A second model judges every payment before it is made. If it gives no verdict, the payment is refused. */
 import { createRuntime, defineTool, resultText, type Hook } from "haft";
 import { collectReply, scriptedModel } from "haft/model";
 
@@ -13,7 +13,7 @@ const pay = defineTool({
   execute: ({ to, amount }) => `paid ${amount} to ${to}`,
 });
 
-// In a program: modelFrom("anthropic/claude-sonnet-5")
+// In a real program: modelFrom("anthropic/claude-sonnet-5")
 const judge = scriptedModel([{ text: '{"verdict": "allow"}' }, { text: '{"verdict": "deny", "why": "ten times the usual rent"}' }]);
 
 const judging: Hook = {

@@ -1,4 +1,4 @@
-/** A result that is too large is cut where it stays readable, and the model reads the rest by its handle. */
+/** Cuts a result that is too large at a readable place; the model reads the rest by its handle. */
 import assert from "node:assert/strict";
 import { createRuntime, defineTool, pure, resultText } from "haft";
 import { countingIds } from "haft/testing";

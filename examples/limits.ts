@@ -1,4 +1,4 @@
-/** A model that would never end, held to a budget: told when it runs out, and refused when it is used up. */
+/** Holds a model that would never stop to a budget: it is warned when the budget runs low, and refused when it is used up. */
 import { createRuntime, defineTool, readOnly } from "haft";
 import { scriptedModel } from "haft/model";
 

@@ -1,4 +1,4 @@
-/** A run that pauses where a person must say yes, and goes on when they have: another process may do that. */
+/** A run that pauses until a person approves a call, and is then resumed; another process may resume it. */
 import { createLoop, createRuntime, defineTool } from "haft";
 import { memoryStore } from "haft/store";
 import { scriptedModel } from "haft/model";

@@ -1,4 +1,4 @@
-/** An answer that is a value of a schema: typed, repaired, validated, and asked for again where it does not fit. */
+/** Gets an answer that matches a schema: it is typed, repaired and validated, and the model is asked again if it does not fit. */
 import { createRuntime } from "haft";
 import { scriptedModel } from "haft/model";
 import { z } from "zod";

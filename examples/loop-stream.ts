@@ -1,4 +1,4 @@
-/** The events of a run as an iterator: the model's words, its calls, their results, and the end. */
+/** Iterates over the events of a run: the model's text, its calls, their results and the end. */
 import { createRuntime, defineTool, readOnly, resultText } from "haft";
 import { scriptedModel } from "haft/model";
 

@@ -1,4 +1,4 @@
-/** A model and a session, joined: rounds until the model answers, a word said meanwhile, and an end where it would find none. */
+/** A loop joins a model and a session: it runs rounds until the model answers, accepts messages meanwhile, and stops at its limits. */
 import { createLoop, createRuntime, defineTool, readOnly } from "haft";
 import { scriptedModel } from "haft/model";
 

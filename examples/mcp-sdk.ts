@@ -1,4 +1,4 @@
-/** Tools of a runtime on a server of the official SDK for MCP, which has a tool of its own and a client in the same process. */
+/** Adds the tools of a runtime to a server of the official MCP SDK, which has a tool of its own; a client calls it in the same process. */
 import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
 import { McpServer } from "@modelcontextprotocol/server";
 import { createRuntime, defineTool, readOnly, resultText } from "haft";

@@ -1,4 +1,4 @@
-/** A real MCP server as a toolset: started, asked for its tools, called and ended. */
+/** Uses a real MCP server as a toolset: starts it, lists its tools, calls one and closes it. */
 import { fileURLToPath } from "node:url";
 import { createRuntime, resultText } from "haft";
 import { mcpToolset } from "haft/mcp";

@@ -1,4 +1,4 @@
-/** One MCP server, first shared by all sessions, then with a connection for each. */
+/** One MCP server, first shared by all sessions, then with a separate connection for each. */
 import { createRuntime, defineTool, perSession, resultText } from "haft";
 import { mcpEngine, mcpToolset } from "haft/mcp";
 import { listenMcp } from "haft/mcp-server";
@@ -14,9 +14,9 @@ const next = defineTool({
 });
 const served = createRuntime({ toolsets: [{ name: "numbers", tools: [next] }] });
 await served.open();
-const listener = await listenMcp(served, { port: 0 }); // it has a session for each connection
+const listener = await listenMcp(served, { port: 0 }); // the server has one session for each connection
 
-const server = { url: listener.url, protocol: "legacy" } as const; // over HTTP the newer protocol has no connections to remember
+const server = { url: listener.url, protocol: "legacy" } as const; // over HTTP, the newer protocol has no connections that could keep state
 const runtime = createRuntime({
   toolsets: [mcpToolset("shared", server), { name: "own", engine: perSession(() => mcpEngine(server)) }],
 });

@@ -1,4 +1,4 @@
-/** An MCP server of one tool, for clients that start it and talk to it over standard input and output. */
+/** An MCP server with one tool, for clients that start it and talk to it over stdio. */
 import { createRuntime, defineTool } from "haft";
 import { serveMcpStdio } from "haft/mcp-server";
 

@@ -1,4 +1,4 @@
-/** What a model is shown of a long session: the newest turns, without results that newer calls have made worthless. */
+/** Selects what a model is sent of a long session: the newest turns, without results that newer calls supersede. */
 import assert from "node:assert/strict";
 import { createRuntime, defineTool } from "haft";
 import { supersedesAt, type MessagesOptions } from "haft/session";

@@ -1,4 +1,4 @@
-/** A model plays the tools: it finds the words, and a reducer keeps the numbers. */
+/** A model simulates the tools: it writes the texts, and a reducer keeps the numbers. */
 import assert from "node:assert/strict";
 import { createRuntime, resultText, ToolError, type Tool } from "haft";
 import type { Reducer } from "haft/tools";
@@ -27,7 +27,7 @@ const transfer: Tool = {
   reducer: pay,
 };
 
-// In a program: modelFrom("anthropic/claude-sonnet-5")
+// In a real program: modelFrom("anthropic/claude-sonnet-5")
 const model = scriptedModel([
   { text: '{"message": "30 euros are on their way to Ada.", "balance": 7000}' },
   { text: "Sorry, I cannot do that." },

@@ -1,4 +1,4 @@
-/** What a model is told of its tools: a line each, hints in a fixed order, and a manual on demand. */
+/** Writes the tool section of a system prompt: one line per tool, hints in a fixed order, and a manual on demand. */
 import assert from "node:assert/strict";
 import { type ToolResult, createRuntime, defineTool, readOnly, resultText } from "haft";
 import { buildPrompt } from "haft/prompt";

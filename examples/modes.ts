@@ -1,4 +1,4 @@
-/** Which tools a model sees and may call depends on the mode; what the provider runs itself is told of in the provider's words. */
+/** The mode decides which tools a model sees and may call. Tools that the provider runs are declared in the provider's format. */
 import assert from "node:assert/strict";
 import { createLoop, createRuntime, pure } from "haft";
 import { providerTools } from "haft/prompt";

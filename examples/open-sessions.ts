@@ -1,4 +1,4 @@
-/** Which sessions a runtime has open, and one of them by its id: what a server needs for each of its requests. */
+/** Lists the open sessions of a runtime and gets one by its id, as a server does for each request. */
 import assert from "node:assert/strict";
 import { createRuntime, defineTool } from "haft";
 
@@ -14,7 +14,7 @@ for (const { id, parent } of runtime.sessions.list()) console.log(id, parent ===
 const found = runtime.sessions.get("monday");
 const result = await found?.execute({ name: "greet" });
 assert.equal(result?.output, "hello");
-assert.equal(runtime.sessions.get("trial"), trial); // found by its id, and in no list
+assert.equal(runtime.sessions.get("trial"), trial); // a simulated branch is found by its id, but is not listed
 await plan.close();
 console.log(runtime.sessions.get("plan"), runtime.sessions.list().length);
 await runtime.close();

@@ -1,4 +1,4 @@
-/** An agent as it is in use: two tools, a service that fails at times, a streamed answer that is a value, and a session that a restart does not end. */
+/** A realistic agent: two tools, a service that sometimes fails, a streamed answer that matches a schema, and a session that survives a restart. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { sqliteStore } from "haft/sqlite";
 import { z } from "zod";
 
 let requests = 0;
-/** Stands for an HTTP service, which fails the first time. */
+/** A fake HTTP service, which fails the first time. */
 async function warehouse(request: string): Promise<string> {
   if (++requests === 1) throw new ToolError("network_error", "The warehouse does not answer.");
   return `${request}: ok`;
@@ -31,7 +31,7 @@ const order = defineTool({
 const answer = z.object({ reply: z.string(), ordered: z.array(z.string()) });
 const path = join(mkdtempSync(join(tmpdir(), "haft-")), "desk.db");
 
-/** One run of the program: it goes on with the conversation that the file has. */
+/** One run of the program, which continues the conversation in the file. */
 async function visit(said: string, ...replies: readonly ScriptedReply[]): Promise<void> {
   const runtime = createRuntime({ tools: [stock, order], store: sqliteStore({ path }), retry: { delayMs: 1 } });
   const session = await runtime.resume("ada", { create: true });

@@ -1,4 +1,4 @@
-/** Tools of a runtime in other frameworks, and tools of theirs in a runtime: here LangChain and AI SDK, as they are on npm. */
+/** Uses the tools of a runtime in LangChain and the OpenAI Agents SDK, and a tool of AI SDK in a runtime. */
 import assert from "node:assert/strict";
 import { tool as langChainTool } from "@langchain/core/tools";
 import { tool as aiSdkTool } from "ai";

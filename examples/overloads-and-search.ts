@@ -1,4 +1,4 @@
-/** Several tools of one name chosen by their input, and a registry that finds tools by words, tags and parts of names. */
+/** Several tools share one name and are chosen by their input; the registry finds tools by text, tags and parts of names. */
 import { createRuntime, defineTool, pure, toolDefinition, type Toolset } from "haft";
 
 const byId = defineTool({

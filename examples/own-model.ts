@@ -1,9 +1,9 @@
-/** A model of your own, in a loop and held to what every model promises. */
+/** A custom model, used in a loop and tested against the contract of all models. */
 import { ToolError, createRuntime, defineTool, pure, resultText } from "haft";
 import type { Model, ModelCall, ModelReply } from "haft/model";
 import { modelContract } from "haft/testing";
 
-/** Answers by a rule: it calls "roll" until it has a result. Ask a server or a library of yours in its place. */
+/** A rule in place of a model: it calls "roll" until it has a result. Call your own server or library here instead. */
 const model: Model = {
   name: "own/dice",
   async *stream({ messages, tools = [] }, { signal } = {}) {
@@ -26,7 +26,7 @@ const roll = defineTool({
   description: "Rolls a die.",
   inputSchema: { type: "object", properties: { sides: { type: "integer" } }, required: ["sides"] },
   effects: pure,
-  execute: ({ sides }) => sides - 2, // a die for examples
+  execute: ({ sides }) => sides - 2, // not random, so that the example always prints the same
 });
 const runtime = createRuntime({ tools: [roll] });
 const { text, rounds } = await runtime.loop({ model }).run("Roll a die.");

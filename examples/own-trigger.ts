@@ -6,7 +6,7 @@ let ring = (): void => {};
 const bell: Trigger<{ readonly door: string }> = {
   name: "bell",
   description: "Wakes you when somebody rings at a door.",
-  universal: true, // the model gets it as the tool add_bell
+  universal: true, // offers it to the model as the tool add_bell
   settingsSchema: { type: "object", properties: { door: { type: "string" } }, required: ["door"], additionalProperties: false },
   start({ settings, fire }) {
     ring = () => void fire(`Somebody rings at the ${settings.door}.`);

@@ -1,4 +1,4 @@
-/** JSON that is still being written, and JSON that a model wrote badly. */
+/** Parses JSON that is still streaming, and JSON that a model wrote with mistakes. */
 import { PartialJson, mendJsonText } from "haft/wire";
 
 const written = new PartialJson();

@@ -1,4 +1,4 @@
-/** Rules over names: some tools may be called, some must be asked for, some not at all. */
+/** Permission rules by tool name: some tools may be called, some need approval, and some are denied. */
 import { createRuntime, defineTool, pure } from "haft";
 
 const names = ["read", "send", "delete"];

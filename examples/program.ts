@@ -1,4 +1,4 @@
-/** A program that a model wrote: offered, tried without a trace, approved once, run, and kept as a chain. */
+/** Runs a program that a model wrote: it is offered as a tool, simulated, approved once, run, and saved as a chain. */
 import { createRuntime, defineTool, readOnly } from "haft";
 import { chainOfProgram, programToolset, programTools } from "haft/program";
 import { exampleEngine } from "haft/simulation";

@@ -1,4 +1,4 @@
-/** How far calls are, told to whoever made them; and a listener that comes and goes. */
+/** Reports the progress of a call to its caller, and subscribes a listener for a while. */
 import { createRuntime, defineTool, pure } from "haft";
 
 const count = defineTool({

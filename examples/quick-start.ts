@@ -1,4 +1,4 @@
-/** The calls of one message: two that write the same thing, one with a number in quotes, one with a misspelt name. */
+/** Runs the calls of one message: two write the same resource, one passes a number as a string, and one misspells a tool's name. */
 import { createRuntime, defineTool, resultText } from "haft";
 
 const stock = new Map([["apples", 10]]);

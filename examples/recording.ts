@@ -1,4 +1,4 @@
-/** A session written to a file, and played again from it: the same answers, and nothing run. */
+/** Records a session to a file and replays it: the answers are the same, and no tool runs. */
 import assert from "node:assert/strict";
 import { createReadStream } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";

@@ -1,4 +1,4 @@
-/** An HTTP API as a toolset, from its OpenAPI document: here a library of two books, served by this program. */
+/** Uses an HTTP API as a toolset, from its OpenAPI document: a library of two books that this program serves. */
 import { createServer } from "node:http";
 import { createRuntime, resultText } from "haft";
 import { openApiToolset } from "haft/rest";

@@ -1,4 +1,4 @@
-/** Results that are kept: equal calls are answered from them until something they were read from is written. */
+/** Caches results: equal calls are answered from the cache until a resource that they read is written. */
 import assert from "node:assert/strict";
 import { createRuntime, defineTool, type ToolCall } from "haft";
 
@@ -36,7 +36,7 @@ async function call(name: string, input: ToolCall["input"] = {}, user = "ada"): 
 
 await call("price", { item: "apples" });
 await call("price", { item: "apples" });
-await call("raise", { item: "pears" }); // another price: the answer for apples stays
+await call("raise", { item: "pears" }); // writes another price: the result for apples stays cached
 await call("price", { item: "apples" });
 await call("raise", { item: "apples" });
 await call("price", { item: "apples" });

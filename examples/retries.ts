@@ -1,4 +1,4 @@
-/** What is tried again: a read that failed for a moment. What is not: a payment that may have been made. */
+/** A read that failed for a moment is retried. A payment that may have been made is not. */
 import assert from "node:assert/strict";
 import { ToolError, createRuntime, defineTool } from "haft";
 

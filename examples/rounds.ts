@@ -1,4 +1,4 @@
-/** Calls of a message that a model is still writing: reads start at once, writes when the message is known to be whole. */
+/** Runs calls of a message that is still streaming: reads start at once, writes start when the message is complete. */
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { createRuntime, defineTool } from "haft";
@@ -31,7 +31,7 @@ await runtime.session().turn(async (turn) => {
   const round = turn.round();
   for (const call of [
     { name: "write", input: { page: "tomorrow", text: "buy milk" } },
-    { name: "read", input: { page: "tomorrow" } }, // reads what the call before it writes, so it waits for it
+    { name: "read", input: { page: "tomorrow" } }, // reads what the previous call writes, so it waits for it
     { name: "read", input: { page: "today" } },
   ]) {
     console.log(`the model has written: ${call.name} ${call.input.page}`);

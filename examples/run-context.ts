@@ -13,7 +13,7 @@ const [forAgents] = toOpenAiAgentsTools(runtime, (fields) => tool(fields), {
   data: ({ customer }: { readonly customer: string }) => ({ customer }),
 });
 
-// In an agent: run(agent, input, { context: { customer: "Ada" } }).
+// With an agent: run(agent, input, { context: { customer: "Ada" } }).
 console.log(await forAgents?.invoke(new RunContext({ customer: "Ada" }), "{}"));
 await runtime.close();
 

@@ -1,4 +1,4 @@
-/** A loop over a provider's own stream: what only reads starts while the model still writes, what writes when it is known to be whole. */
+/** Runs calls while a provider's reply still streams: reads start at once, writes start when the message is complete. */
 import assert from "node:assert/strict";
 import { setTimeout as pause } from "node:timers/promises";
 import { createLoop, createRuntime, defineTool } from "haft";
@@ -21,7 +21,7 @@ const tool = (name: string, writes: boolean, run: (item: string) => unknown) =>
 const order = tool("order", true, (name) => shelf.set(name, 10) && "ordered");
 const count = tool("count", false, (name) => shelf.get(name) ?? 0);
 
-/** Stands in for the network. Leave `fetch` out to ask for real. */
+/** A fake network. Leave `fetch` out to send real requests. */
 const replies = [["order salt", "count bread", "count salt"], []];
 const fetch = async () => {
   const pieces = stream(replies.shift() ?? []);

@@ -1,4 +1,4 @@
-/** An agent that a server has, and a person who approves its call over HTTP. */
+/** A server runs an agent, and a person approves its call over HTTP. */
 import { createAgent, createRuntime, defineTool } from "haft";
 import { createClient } from "haft/client";
 import type { Agent } from "haft/loop";
@@ -15,7 +15,7 @@ const refund = defineTool({
 });
 
 const runtime = createRuntime({ tools: [refund], store: memoryStore(), approval: { approve: "inbox" } });
-const agents = new Map<string, Agent>(); // those of a map may come later
+const agents = new Map<string, Agent>(); // agents can be added to a map later
 const token = "a-secret-of-16-characters-or-more";
 const server = createServer(runtime, { auth: staticToken({ token }), agents, expectedAgents: ["clerk"], mcp: false });
 const { url } = await server.listen({ port: 0 });

@@ -1,4 +1,4 @@
-/** A runtime over HTTP, and a client of it. */
+/** Serves a runtime over HTTP, and calls it from a client. */
 import { createRuntime, defineTool } from "haft";
 import { createClient } from "haft/client";
 import { createServer, staticToken } from "haft/server";

@@ -1,4 +1,4 @@
-/** Tools of this program served to MCP clients over HTTP, and called by one: here Haft's own, of either era. */
+/** Serves the tools of this program to MCP clients over HTTP, of the newer and the older protocol; here Haft's own client calls one. */
 import { createRuntime, defineTool, resultText } from "haft";
 import { mcpToolset } from "haft/mcp";
 import { listenMcp } from "haft/mcp-server";

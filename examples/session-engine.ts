@@ -1,11 +1,11 @@
-/** An engine that remembers each session in a place of its own, and copies what it remembers for a branch. */
+/** An engine that keeps separate state for each session, and copies it for a branch. */
 import { createRuntime, type Engine, type EngineRequest, type EngineSession, type Tool, type ToolContext } from "haft";
 
 const inputSchema = { type: "object", properties: { page: { type: "string" } } };
 const open: Tool = { name: "open", description: "Opens a page.", inputSchema, effects: { writes: ["session:tab"], idempotent: true } };
 const look: Tool = { name: "look", description: "Says what is shown.", inputSchema, effects: { reads: ["session:tab"], writes: [] } };
 
-/** Stands for a browser with one tab for each session. */
+/** A fake browser with one tab for each session. */
 class BrowserEngine implements Engine {
   readonly kind = "browser";
   readonly state = "remote";

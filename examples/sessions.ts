@@ -1,4 +1,4 @@
-/** A session remembers: calls with their results, and the values its tools keep. A batch that failed leaves no state behind. */
+/** A session keeps its calls, their results and the state of its tools. A batch that fails leaves no state behind. */
 import assert from "node:assert/strict";
 import { ToolExecutionError, createRuntime, defineTool } from "haft";
 

@@ -1,4 +1,4 @@
-/** Two processes use one resource: the second waits for the first, and a service that is written to late can tell. */
+/** Two processes share one resource: the second waits for the first, and the service can detect a late write. */
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ const take = defineTool({
   effects: { writes: "stock:bolt" },
   async execute(_input, { fence = 0 }) {
     const before = service.stock;
-    await new Promise((resolve) => setTimeout(resolve, 5)); // another process would read the same stock here
+    await new Promise((resolve) => setTimeout(resolve, 5)); // without the lock, another process would read the same stock here
     if (fence < service.fence) throw new Error("This process has lost its lease.");
     service.fence = fence;
     service.stock = before - 1;

@@ -1,4 +1,4 @@
-/** Commands of a shell as a tool: their output as it comes, exit codes, time, and nothing left behind. */
+/** Runs shell commands as a tool: streams their output, returns exit codes, enforces timeouts and leaves no process behind. */
 import assert from "node:assert/strict";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { shellToolset } from "haft/shell";
 const root = await mkdtemp(join(tmpdir(), "haft-"));
 await writeFile(join(root, "list.md"), "milk\nbread\nrice\n");
 
-// The commands below are the program's own. Leave the line out where a model writes them: then they run in bubblewrap.
+// The program writes these commands itself. If a model writes them, leave `sandbox` out: they then run in bubblewrap.
 const shell = shellToolset({ root, sandbox: "none" });
 
 const heard = Promise.withResolvers<void>();

@@ -1,4 +1,4 @@
-/** Tools that nobody has built: their answers are made up from what they promise, and agree with each other. */
+/** Simulates tools that do not exist yet: their answers are generated from their schemas, and agree with each other. */
 import assert from "node:assert/strict";
 import { createRuntime, resultText, type Toolset } from "haft";
 import { exampleEngine } from "haft/simulation";

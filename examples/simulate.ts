@@ -1,4 +1,4 @@
-/** Calls tried without a trace: a read is real, a note is made on a branch, and a mail is not sent. */
+/** Simulates calls: a read really runs, a note is written on a branch, and a mail is not sent. */
 import assert from "node:assert/strict";
 import { createRuntime, defineTool, readOnly, resultText } from "haft";
 

@@ -1,4 +1,4 @@
-/** A session as one JSON value: taken in one place, gone on with in another. */
+/** Saves a session as one JSON value, and continues it elsewhere. */
 import assert from "node:assert/strict";
 import { createRuntime, defineTool, ToolError } from "haft";
 import type { SessionSnapshot } from "haft/session";
@@ -21,7 +21,7 @@ const text = JSON.stringify(await session.snapshot());
 await here.close();
 
 const there = createRuntime({ tools: [count] });
-const from = JSON.parse(text) as SessionSnapshot; // everything in it is checked
+const from = JSON.parse(text) as SessionSnapshot; // restoring it validates everything in it
 const copy = there.session("tuesday", { from });
 const { output } = await copy.execute({ name: "count" });
 console.log("counted to", output, "in", copy.history.length, "calls");

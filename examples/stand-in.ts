@@ -1,4 +1,4 @@
-/** A simulation in which somebody stands in for the tools that may not run: plausible answers, and nothing happens. */
+/** A simulation in which a stand-in engine answers for tools that may not run: the answers are plausible, and nothing is changed. */
 import assert from "node:assert/strict";
 import { createRuntime, defineTool, type Engine } from "haft";
 
@@ -23,7 +23,7 @@ const cancel = defineTool({
   },
 });
 
-/** Could as well ask a model for a plausible answer. */
+/** This engine could also ask a model for a plausible answer. */
 const standIn: Engine = {
   kind: "pretend",
   call: ({ tool, input }, { history }) => `${tool.name} of order ${Number(input["id"])}, as if, after ${history.length} calls`,

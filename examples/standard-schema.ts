@@ -1,4 +1,4 @@
-/** Schemas of zod, valibot and arktype as they are: typed handlers, transforms, and a JSON Schema for the model. */
+/** Uses schemas of Zod, Valibot and ArkType unchanged: typed handlers, transforms, and a JSON Schema for the model. */
 import assert from "node:assert/strict";
 import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import { type } from "arktype";

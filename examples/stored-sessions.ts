@@ -1,4 +1,4 @@
-/** Sessions in a file: ended with one runtime, gone on with in another, with all that was said, called and kept. */
+/** Stores sessions in a file: one runtime closes them and another continues them, with all messages, calls and state. */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

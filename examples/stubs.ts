@@ -1,4 +1,4 @@
-/** Answers written beforehand, and what a test hears of calls that nobody had foreseen. */
+/** Stubs answer calls with prepared results; the test gets a report of calls that no stub matched. */
 import assert from "node:assert/strict";
 import { createRuntime, resultText, type Tool } from "haft";
 import { stubEngine } from "haft/simulation";

@@ -1,11 +1,11 @@
-/** Spans of a loop, its requests to the model and its calls, as OpenTelemetry has them. */
+/** OpenTelemetry spans of a loop, its requests to the model and its calls. */
 import assert from "node:assert/strict";
 import { createLoop, createRuntime, defineTool, pure } from "haft";
 import { scriptedModel } from "haft/model";
 import { telemetry } from "haft/telemetry";
 import { startNodeSdk } from "@opentelemetry/sdk-node";
 
-// In place of a collector: without these options, spans go where OTEL_EXPORTER_OTLP_ENDPOINT says.
+// A fake collector. Without these options, spans are sent to OTEL_EXPORTER_OTLP_ENDPOINT.
 const spans: { readonly name: string; readonly attributes: Readonly<Record<string, unknown>> }[] = [];
 const collect = {
   onStart() {},

@@ -1,10 +1,10 @@
-/** Tests of an agent: a scripted model makes the calls, and the tests see what runs, what is asked and what the model was shown. */
+/** Tests an agent with a scripted model: the tests check which tools run, which calls need approval and what the model was sent. */
 import assert from "node:assert/strict";
 import { createRuntime, defineTool } from "haft";
 import { scriptedModel, type ScriptedModel } from "haft/model";
 import { fakePorts } from "haft/testing";
 
-/** The agent under test: your program gives it a real model and a real bank. */
+/** The agent under test. Your program passes a real model and a real bank. */
 function refundAgent(model: ScriptedModel, bank: { refund(order: number): string }, answer: "allow-once" | "deny") {
   const refund = defineTool({
     name: "refund",
@@ -18,7 +18,7 @@ function refundAgent(model: ScriptedModel, bank: { refund(order: number): string
 }
 
 async function test(title: string, run: () => Promise<void>): Promise<void> {
-  await run(); // with node:test or Vitest, their own test()
+  await run(); // in a test file, use test() of node:test or Vitest instead
   console.log("ok:", title);
 }
 

@@ -1,4 +1,4 @@
-/** A test of a tool without sleep, network or chance: time moves when the test says so, and every run is the same. */
+/** Tests a tool without waiting, network or randomness: the test advances a virtual clock, and every run is the same. */
 import assert from "node:assert/strict";
 import { ToolError, createRuntime, defineTool } from "haft";
 import { fakePorts } from "haft/testing";

@@ -1,4 +1,4 @@
-/** Calls in text, read and written without a model: a format with marks of one's own, and one by its name. */
+/** Reads and writes calls as text without a model: in a custom format with its own delimiters, and in built-in formats by name. */
 import assert from "node:assert/strict";
 import type { ModelTool } from "haft/model";
 import { delimitedFormat, textFormat } from "haft/wire";

@@ -1,4 +1,4 @@
-/** A model that knows no tool calls writes them as text: it is told how, its calls are read as they come, and all else stays text. */
+/** A model without native tool calls writes them as text: the prompt explains how, calls are parsed as they stream, and the rest stays text. */
 import { createLoop, createRuntime, defineTool, readOnly } from "haft";
 import { scriptedModel, textToolsModel } from "haft/model";
 

@@ -1,4 +1,4 @@
-/** A function that stays a function, and is a tool as well; and inputs checked without calling anything. */
+/** A function that can still be called directly and is also a tool; and inputs that are validated without a call. */
 import { Registry, createRuntime, pure, toolFunction } from "haft";
 import { validateInput } from "haft/schema";
 
@@ -16,7 +16,7 @@ const area = toolFunction(
 );
 
 console.log(registry.names());
-console.log(area({ width: 2, height: 3 })); // called as before, nothing is checked
+console.log(area({ width: 2, height: 3 })); // called directly, without validation
 
 const runtime = createRuntime({ tools: [area.tool] });
 console.log((await runtime.execute({ name: "area", input: { width: "2", height: 3 } })).output);

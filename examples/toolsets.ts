@@ -1,4 +1,4 @@
-/** Toolsets: one engine that fails to open takes nobody along, one limit holds for all tools of a group, one switch turns it off. */
+/** Toolsets: an engine that fails to open does not affect the others, one limit holds for all tools of a toolset, and one switch disables it. */
 import { setTimeout as pause } from "node:timers/promises";
 import { ToolError, createRuntime, defineTool, readOnly, resultText, type Toolset } from "haft";
 

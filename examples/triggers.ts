@@ -4,7 +4,7 @@ import { scriptedModel } from "haft/model";
 import { fakePorts } from "haft/testing";
 import { channelsToolset, createChannels, createTriggers, triggersToolset } from "haft/triggers";
 
-const ports = fakePorts(); // time that this program moves on by hand
+const ports = fakePorts(); // its virtual clock advances only when this program says so
 const channels = createChannels({ ports });
 const news = channels.open("news", { kind: "broadcast" });
 const triggers = createTriggers({ channels });
@@ -24,7 +24,7 @@ await agent.whenIdle();
 await ports.clock.advance(3_600_000);
 await agent.whenIdle();
 
-const mine = triggers.of(session); // as the program sees them
+const mine = triggers.of(session); // the triggers of this session, for use in code
 await mine.add({ type: "channel", channel: "news", name: "rain", prompt: "{sender} says: {content}" });
 await news.send("It rains.", { sender: "station" });
 await ports.clock.advance(0);
@@ -33,7 +33,7 @@ await agent.whenIdle();
 console.log(mine.list().map(({ id, type, sent }) => `${id}: ${type}, ${sent} sent`));
 await mine.remove("mail");
 await ports.clock.advance(86_400_000);
-assert.equal(agent.state, "idle"); // a trigger that was removed never fires
+assert.equal(agent.state, "idle"); // a removed trigger never fires
 await agent.stop();
 await runtime.close();
 

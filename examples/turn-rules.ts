@@ -1,4 +1,4 @@
-/** What may run once a turn, and what ends it; each `execute` of a session is one turn. */
+/** Rules for tools that may run once per turn, and for tools that end the turn. Each `execute` of a session is one turn. */
 import assert from "node:assert/strict";
 import { createRuntime, defineTool } from "haft";
 

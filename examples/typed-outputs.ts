@@ -1,4 +1,4 @@
-/** Results whose outputs have the types that their tools' output schemas give them. */
+/** Results whose outputs are typed by the output schemas of their tools. */
 import { createRuntime, defineTool, outputOf } from "haft";
 
 const take = defineTool({

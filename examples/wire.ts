@@ -1,4 +1,4 @@
-/** A provider's JSON and our words, without a request: tools and messages out, a streamed reply in, results out. */
+/** Converts to and from a provider's JSON without a request: encodes tools and messages, decodes a streamed reply, encodes results. */
 import assert from "node:assert/strict";
 import { createRuntime, defineTool, type ModelMessage } from "haft";
 import type { ModelCall, ModelTool } from "haft/model";
@@ -17,7 +17,7 @@ const messages: readonly ModelMessage[] = [{ role: "user", at: 0, content: "How 
 const { body, toolNames } = format.encodeRequest({ system: "You look after a shop.", messages, tools }, { model: "gpt-5-mini" });
 console.log(JSON.stringify(body["messages"]));
 
-/** What the provider streams; the network cuts it where it likes. */
+/** The provider's stream, which the network may split at any byte. */
 const delta = (index: number, more: object) => ({ choices: [{ index: 0, delta: { tool_calls: [{ index, ...more }] } }] });
 const chunks = [
   delta(0, { id: "call_1", function: { name: "shop__stock", arguments: '{"item":"br' } }),

@@ -1,4 +1,4 @@
-/** A schema of zod as it is: a typed handler, a transform, a default, and a JSON Schema for the model. */
+/** Uses a Zod schema unchanged: a typed handler, a transform, a default, and a JSON Schema for the model. */
 import { createRuntime, defineTool, pure, resultText } from "haft";
 import { z } from "zod";
 

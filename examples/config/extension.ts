@@ -1,4 +1,4 @@
-/** Brings an engine and a source under names of its own, for every-key.toml to use. */
+/** Registers an engine and a source by name, for every-key.toml. */
 import { defineTool, pure } from "haft";
 import type { Extensions } from "haft/config";
 

@@ -1,4 +1,4 @@
-/** The tools of a configuration: every export that is a tool is one. */
+/** The tools of a configuration: every export that is a tool is registered. */
 import { defineTool, pure } from "haft";
 
 export const convert = defineTool({

@@ -1,4 +1,4 @@
-/** The library behind `library.yaml`: a real HTTP server on this machine that wants a token. */
+/** The library behind `library.yaml`: a real HTTP server on this machine that requires a token. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { text } from "node:stream/consumers";
 

@@ -1,4 +1,4 @@
-/** The demo's office: a mail that cannot be taken back, and a payment that must not be made twice. */
+/** The demo's office: a mail that cannot be undone, and a payment that must not be made twice. */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { defineTool } from "haft";
@@ -30,7 +30,7 @@ export const pay = defineTool({
   effects: {
     writes: ["bank:account"],
     external: true,
-    // After a crash: does the bank know this payment?
+    // After a crash: does the bank have this payment?
     reconcile({ idempotencyKey }) {
       const happened = existsSync(bank) && readFileSync(bank, "utf8").includes(idempotencyKey);
       return happened ? { happened, output: "Paid; the bank has it once." } : { happened };
@@ -38,7 +38,7 @@ export const pay = defineTool({
   },
   execute({ invoice, euros }, { idempotencyKey }) {
     appendFileSync(bank, `${idempotencyKey} invoice ${invoice}: ${euros} EUR\n`);
-    if (process.env["HAFT_DEMO_CRASH"] === "1") process.kill(process.pid, "SIGKILL"); // the money is gone, and so are we
+    if (process.env["HAFT_DEMO_CRASH"] === "1") process.kill(process.pid, "SIGKILL"); // killed after the payment, before it returns a result
     return "Paid.";
   },
 });

@@ -1,10 +1,10 @@
-/** Runs one command line of the demo as a process of its own. */
+/** Runs one command of the demo in a child process. */
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
 const program = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
 
-/** Resolves to its exit code, null when it was killed. A request to end this process is passed on to it. */
+/** Resolves to the exit code, or null when the child was killed. A request to end this process is passed on to the child. */
 export function runHaft(args: readonly string[], environment: Readonly<Record<string, string>>): Promise<number | null> {
   const child = spawn(process.execPath, ["--conditions=haft-source", program, ...args], {
     stdio: "inherit",

@@ -1,4 +1,4 @@
-/** The demo's own functions: one that is fine, one that fails now and then, one that hangs, one that destroys. */
+/** The demo's own functions: one works, one sometimes fails, one hangs and one is destructive. */
 import { setTimeout } from "node:timers/promises";
 import { ToolError, defineTool } from "haft";
 
@@ -63,7 +63,7 @@ export const slowReport = defineTool({
   timeoutMs: 500,
   tags: ["reports"],
   async execute({ year }) {
-    await setTimeout(900); // an honest handler would hand context.signal on here
+    await setTimeout(900); // a well-behaved handler would pass context.signal here
     return { year, pages: 212 };
   },
 });

@@ -1,4 +1,4 @@
-/** The demo's trip: bookings that must not be made twice, at an agency that knows them by the key of the call. */
+/** The demo's trip: bookings that must not be made twice, at an agency that stores each with the idempotency key of its call. */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { defineTool } from "haft";
@@ -24,7 +24,7 @@ export const book = defineTool({
   effects: {
     writes: ["agency:bookings"],
     external: true,
-    // After a crash: does the agency know this booking?
+    // After a crash: does the agency have this booking?
     reconcile({ idempotencyKey }) {
       const line = bookings().find((one) => one.startsWith(idempotencyKey));
       const [, number, what] = line?.split(" ") ?? [];
@@ -34,7 +34,7 @@ export const book = defineTool({
   execute({ what, city }, { idempotencyKey }) {
     const number = bookings().length + 1;
     appendFileSync(agency, `${idempotencyKey} ${number} ${what} ${city}\n`);
-    // The second thing is booked, and we are gone before anybody is told.
+    // The process is killed after the second booking, before it returns a result.
     if (process.env["HAFT_DEMO_CRASH"] === "1" && number === 2) process.kill(process.pid, "SIGKILL");
     return { number, what };
   },

@@ -1,4 +1,4 @@
-/** Tools with which one agent makes others and wires them: spawn, channel, wire, status, send. Only the session that leads the group has them. */
+/** Tools with which one agent creates and connects others: spawn, channel, wire, status, send. Only the session that leads the group may use them. */
 import { createAgent, ToolError, type Runtime, type ToolContext, type Toolset } from "haft";
 import type { Model } from "haft/model";
 import type { Channels, Triggers } from "haft/triggers";
@@ -8,7 +8,7 @@ export interface GroupOptions {
   readonly leader: string;
   readonly channels: Channels;
   readonly triggers: Triggers;
-  /** Called when an agent is spawned: these tools are part of the runtime. */
+  /** Called when an agent is spawned, because these tools are part of the runtime that it returns. */
   readonly runtime: () => Runtime;
   readonly modelOf: (name: string) => Model;
   readonly onSaid: (name: string, text: string) => void;
@@ -21,7 +21,7 @@ const object = (...names: readonly string[]) => ({
   required: names,
   additionalProperties: false,
 });
-/** For loops of all other sessions: the tools are neither shown to their models nor run for them. */
+/** For the loops of all other sessions: hides these tools from their models and refuses their calls. */
 export const WITHOUT_GROUP = { deny: ["group::*"] } as const;
 
 export function groupToolset({ leader, channels, triggers, runtime, modelOf, onSaid }: GroupOptions): Toolset {

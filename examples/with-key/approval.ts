@@ -1,4 +1,4 @@
-/** A loop that pauses for a person, of a model that is asked for real, so it needs a key. */
+/** A loop with a provider's model that pauses until a person approves a call. Needs an API key. */
 import { createRuntime, defineTool } from "haft";
 import { z } from "zod";
 

@@ -1,4 +1,4 @@
-/** A model of a provider and one tool: it asks for real, so it needs a key. */
+/** A provider's model and one tool. Needs an API key. */
 import { createRuntime, defineTool } from "haft";
 import { z } from "zod";
 

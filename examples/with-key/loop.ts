@@ -1,4 +1,4 @@
-/** One tool and a loop, of a model that is asked for real, so it needs a key. */
+/** One tool and a loop with a provider's model. Needs an API key. */
 import { createRuntime, defineTool } from "haft";
 import { z } from "zod";
 

@@ -1,4 +1,4 @@
-/** A server that npm fetches and that a model may use: it asks for real, so it needs the network and a key. */
+/** An MCP server that npm downloads, used by a provider's model. Needs network access and an API key. */
 import { createRuntime } from "haft";
 import { mcpToolset } from "haft/mcp";
 

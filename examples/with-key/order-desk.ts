@@ -1,4 +1,4 @@
-/** Two tools over a service, an answer that is streamed and has a schema, and a session that a restart does not end: it needs a key and a service. */
+/** Two tools that call a service, a streamed answer that has a schema, and a session that survives a restart. Needs an API key and the service. */
 import { ToolError, createRuntime, defineTool } from "haft";
 import { sqliteStore } from "haft/sqlite";
 import { z } from "zod";

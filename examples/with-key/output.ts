@@ -1,4 +1,4 @@
-/** An answer as a value of a schema, of a model that is asked for real, so it needs a key. */
+/** Gets an answer that matches a schema from a provider's model. Needs an API key. */
 import { createRuntime } from "haft";
 import { z } from "zod";
 

@@ -1,4 +1,4 @@
-/** A public HTTP API by the address of its OpenAPI document: it asks for real, so it needs the network. */
+/** Calls a public HTTP API, by the URL of its OpenAPI document. Needs network access. */
 import { createRuntime, resultText } from "haft";
 import { openApiToolset } from "haft/rest";
 

@@ -1,4 +1,4 @@
-/** The events of a loop, of a model that is asked for real, so it needs a key. */
+/** Streams the events of a loop with a provider's model. Needs an API key. */
 import { createRuntime, defineTool, readOnly, resultText } from "haft";
 import { z } from "zod";
 

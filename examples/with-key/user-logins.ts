@@ -1,4 +1,4 @@
-/** A gateway whose users log in to the server behind it, each with an account of their own: it needs that server and its people. */
+/** A gateway whose users log in to the server behind it, each with their own account. Needs that server and accounts on it. */
 import { createRuntime } from "haft";
 import { UserLogins, mcpToolset } from "haft/mcp";
 import { listenMcp, type Authenticator } from "haft/mcp-server";

@@ -1,2 +1,2 @@
-/** The code of the tools that the descriptors beside it describe, under their names. */
+/** The handlers of the tools described in this folder; each export has the name of its tool. */
 export const take = ({ item, grams }: { readonly item: string; readonly grams: number }) => `${grams} g of ${item}`;
