@@ -51,7 +51,7 @@ export interface OpenCall {
   askedFor: string | undefined;
   /** The digest of the call that an answer allowed. */
   allowed: string | undefined;
-  /** It was put to an approver, whose answer was not recorded. */
+  /** Whether an approver was asked and the answer was not recorded. */
   isAsked: boolean;
   /** The handler of a composite tool has made calls in it, so it was allowed to run before. Its nested calls still need approval. */
   hasMadeCalls: boolean;

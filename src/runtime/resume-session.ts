@@ -1,6 +1,5 @@
-/** Ends what a crash interrupted: each call that had begun gets its one result. */
-import type { EnclosingCall } from "../core/approval-store.ts";
 /** Resumes the calls of a session that a crash interrupted: each open call gets its one result. */
+import type { EnclosingCall } from "../core/approval-store.ts";
 import type { Ask } from "../core/ask.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { ToolCall } from "../core/call.ts";
@@ -158,7 +157,7 @@ class TakingUp {
     this.#options = options;
   }
 
-  /** @param running where their handlers' own calls stand. @param job that they were made in */
+  /** @param running the place in the turn queue for calls of their handlers. @param job the job that made them */
   begin(calls: readonly OpenCall[], running: RunningTurn | undefined, job?: CallRun): readonly CallRun[] {
     const session = this.#session;
     const turnId = calls[0]?.turnId ?? "";
@@ -319,7 +318,7 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
   return run;
 }
 
-/** By a call that had begun, those around it that have not ended, the innermost first. */
+/** Maps each call that had begun to the unfinished calls around it, the innermost first. */
 function enclosingCalls({ registry }: RuntimeSession, open: readonly OpenCall[]): (call: OpenCall) => readonly EnclosingCall[] {
   const byId = new Map(open.map((call) => [call.callId, call]));
   return ({ parentCallId }) => {

@@ -1,6 +1,5 @@
-/** How long MCP servers take to answer, each attempt of a call by itself. */
-import { getOrAdd } from "../core/base/get-or-add.ts";
 /** Measures how long MCP servers take to answer, for each attempt of a call. */
+import { getOrAdd } from "../core/base/get-or-add.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Registry } from "../registry/registry.ts";
@@ -15,16 +14,16 @@ interface Attempt {
   readonly errorType: string | undefined;
 }
 
-/** The attempts of a call that is under way. */
+/** The attempts of an unfinished call. */
 interface OpenCall {
   readonly ended: Attempt[];
-  /** When the one that is under way began; undefined while the call waits to be tried again. */
+  /** When the current attempt began; undefined while the call waits for a retry. */
   sentAt: number | undefined;
 }
 
 export class McpDurations {
   readonly #registry: Registry;
-  /** By the ids of the calls. */
+  /** By call id. */
   readonly #open = new Map<string, OpenCall>();
 
   constructor(registry: Registry) {
@@ -47,12 +46,12 @@ export class McpDurations {
     }
   }
 
-  /** Forgets a call. */
+  /** Forgets a call that another process continues, or that has ended. */
   leave(callId: string): void {
     this.#open.delete(callId);
   }
 
-  /** Nothing where no attempt is under way: the call was refused, or waited to be tried again. */
+  /** Notes the end of an attempt. Does nothing between attempts: the call was refused, or waited for a retry. */
   #end({ callId, at }: { readonly callId: string; readonly at: number }, errorType: string | undefined): void {
     const open = this.#open.get(callId);
     if (open?.sentAt === undefined) return;
@@ -60,7 +59,7 @@ export class McpDurations {
     open.sentAt = undefined;
   }
 
-  /** Only the end of a call says whether its attempts were requests: a stand-in may have answered them, or an injected fault. */
+  /** Records all attempts at the end of the call: only then is it known that no stand-in and no injected fault answered them. */
   #measure({ callId, name, origin, fault }: ToolResult, instruments: Instruments): void {
     const entry = this.#registry.get(name);
     if (entry === undefined || origin !== "live" || fault !== undefined) return;

@@ -41,7 +41,7 @@ export function tagFreeJson(input: JsonValue): string {
 export interface ParameterTags {
   readonly call: readonly [string, string];
   readonly argument: readonly [string, string];
-  /** Values are between their tags as they are: no line ends around them, nothing marked as data. */
+  /** Whether values are written between their tags unchanged: without line breaks around them and without CDATA. */
   readonly exact?: boolean;
   /** Whether the tag says if the value is a string (`string="true"`), and line ends at the edges of a string belong to it. @default false */
   readonly typed?: boolean;
@@ -77,7 +77,7 @@ export function parameterWriting(tags: ParameterTags, rest: Partial<TextWriting>
   };
 }
 
-/** Tags in tokens that begin with a word of the family. */
+/** Tags written as tokens that begin with a word of the model family. */
 export function tokenTagWriting(word: string): TextWriting {
   const token = `｜${word}｜`;
   return parameterWriting(
@@ -225,7 +225,7 @@ export function delimitedWriting(delimiters: Delimiters): TextWriting {
   return { call: (call) => (delimiters.arguments === "lines" ? writeLines(call, delimiters) : writeAttributes(call, delimiters)) };
 }
 
-/** Name and value are JSON where the line could not hold them as they are. */
+/** Writes name and value as JSON if the line cannot hold them unchanged. */
 function writeLines({ name, input }: WrittenCall, delimiters: Delimiters): string {
   const { prefix = "@@", separator = "=", bodyArguments = {} } = delimiters;
   const { open, close } = delimitersOf(name, delimiters);

@@ -352,7 +352,7 @@ class TextReader implements TextDecoding, ReadPlace {
     if (role !== undefined) yield* this.#mark(mark, role);
   }
 
-  /** From a mark in thinking up to what closes it, which is not the end of a call in it. */
+  /** Reads from a mark in thinking to the mark that closes the thinking. The end of a call inside it does not count. */
   *#toClose({ closes }: ThinkingEnd, mark: string): Reading<{ readonly text: string; readonly marker: string | undefined }> {
     const pieces: string[] = [];
     for (let before = mark; ;) {

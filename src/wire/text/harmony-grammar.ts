@@ -12,7 +12,7 @@ const BODY_ENDS = new MarkerSet(BODY_END_MARKS);
 
 const ANSWER_ENDS = new MarkerSet(["<|message|>", ...BODY_END_MARKS]);
 
-/** The head of a message that never came: it is not reported, unless it is that of a call. */
+/** The header of a message that never followed. Not reported, unless it is the header of a call. */
 const UNFINISHED_HEAD = /^\s?(?:assistant\b|(?:analysis|commentary|final)$)(?![^]*\bto=)[^]{0,128}$/u;
 
 /** Reads messages up to one for the user. */

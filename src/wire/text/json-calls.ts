@@ -33,7 +33,7 @@ export interface JsonCallsOptions {
   readonly keyed?: boolean;
   /** Whether only JSON on one line is a call. */
   readonly oneLine?: boolean;
-  /** Behind the name of the tool, where it precedes the JSON: a call of another name is text. */
+  /** The mark after a tool name that precedes the JSON. A call with another name in the JSON is text. */
   readonly headEnd?: string;
   /** Names that are not calls, unless a tool has them. */
   readonly ignored?: ReadonlySet<string>;

@@ -13,11 +13,11 @@ const SAYS_STRING = /(?:^|\s)string="(true|false)"/u;
 
 export interface OpeningTag {
   readonly name: string;
-  /** Whether the value is a string; undefined where the tag does not say. */
+  /** Whether the value is a string; undefined if the tag does not say. */
   readonly isString?: boolean | undefined;
 }
 
-/** Reads the rest of an opening tag of one of these arguments; undefined for another tag that begins alike, as `<parameters>`. */
+/** Reads the rest of an opening tag of one of these arguments; undefined for another tag with the same beginning, such as `<parameters>`. */
 export type ReadTag = (tag: string, names: readonly string[]) => OpeningTag | undefined;
 
 /** Whether the reader of tags takes an argument of this name as it is, without a tool that has it. */
@@ -30,7 +30,7 @@ interface TagMarks {
   readonly names?: readonly string[];
 }
 
-/** The text up to the end of an opening tag. It holds `<`, `>` or a line end only in a name that the tool has, or where tags end in a token. */
+/** The text up to the end of an opening tag. It may contain `<`, `>` or a line break only in a name that the tool has, or if tags end with a token. */
 export function* tagRest(input: TextInput, { tagEnd, names = [] }: TagMarks): Reading<string> {
   let tag = yield* input.while(IN_TAG, MAX_TAG);
   if (tagEnd === ">") return tag + (yield* restOfName(input, tag, names));
@@ -58,7 +58,7 @@ export function toolName(tag: string): string | undefined {
   return TOOL_NAME.test(name.name) ? name.name : undefined;
 }
 
-/** A name that is cut at a quotation mark or an equals sign in it would be another argument: it counts where the tool has it. */
+/** A name truncated at a quotation mark or an equals sign would be another argument, so it counts only if the tool has it. */
 export const argumentTag: ReadTag = (tag, names) => {
   if (!/^[=\s]/u.test(tag)) return undefined;
   if (tag.startsWith("=") && names.includes(tag.slice(1))) return { name: tag.slice(1) };

@@ -110,7 +110,7 @@ interface ReadValue extends Part {
   readonly isData?: boolean;
 }
 
-/** A value up to its end. In `<![CDATA[…]]>` no mark means anything; data in several such sections is joined. */
+/** Reads a value up to its end. Marks inside `<![CDATA[…]]>` are ignored, and several such sections are joined. */
 function* readParameter(place: ReadPlace, marks: NamedMarks): Reading<ReadValue> {
   const { input } = place;
   const space = yield* input.while(/\s/u);
@@ -132,7 +132,7 @@ interface NamedMarks extends ParameterMarks {
   readonly names: readonly string[];
 }
 
-/** A value that lacks its end is over where a line begins with another argument of the tool. Any other opening tag is part of it. */
+/** A value without an end mark ends where a line begins with another argument of the tool. Any other opening tag is part of the value. */
 function* readPlain(place: ReadPlace, begun: string, marks: NamedMarks): Reading<Part> {
   const { names, open, end, close, inside, rest } = marks;
   const pieces = [begun];
@@ -170,7 +170,7 @@ function* jsonBody(place: ReadPlace, name: string, { outside, jsonEnd }: JsonMar
   return text.trim() === "" && place.accept({ name, input: value });
 }
 
-/** Only where the tag says that the value is a string are the line ends next to it part of it. */
+/** Line breaks next to a value are part of it only if the tag says that the value is a string. */
 function setParameter(values: TextArguments, { name, isString }: OpeningTag, { text, isData = false }: ReadValue): void {
   if (isString === true) return values.setValue(name, text);
   const inner = isData ? text : text.replace(/^\r?\n/u, "").replace(/\r?\n$/u, "");

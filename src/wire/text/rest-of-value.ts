@@ -1,20 +1,20 @@
-/** Marks that end a value or a call, where they are part of a value. */
+/** Recognises marks that usually end a value or a call, but are part of a value. */
 import type { MarkerSet } from "./marker-set.ts";
 import type { Reading, TextInput } from "./text-input.ts";
 
 export interface RestMarks {
   readonly end: string;
-  /** The end, and what begins another argument. */
+  /** The end mark and the marks that begin another argument. */
   readonly stops: MarkerSet;
-  /** Marks of which one is behind the end where the value is over. */
+  /** Marks, one of which follows the end mark if the value really ends there. */
   readonly over: readonly string[];
-  /** Marks of which one is behind an end further on where that is the value's. */
+  /** Marks, one of which follows a later end mark if that one ends the value. */
   readonly next: readonly string[];
 }
 
 /**
- * The rest of a value behind a mark that ends a value or a call, where it ends neither: the value's end follows, and more of the call
- * behind it. Undefined where that is not so, and nothing but white space is read.
+ * Reads the rest of a value after a mark that usually ends a value or a call, but here ends neither: the end of the value follows, and then more of the
+ * call. Returns undefined if that is not so; then only white space has been read.
  */
 export function* restOfValue(input: TextInput, { end, stops, over, next }: RestMarks, mark: string): Reading<string | undefined> {
   let read = mark === end ? yield* input.while(/\s/u) : "";

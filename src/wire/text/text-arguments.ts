@@ -18,7 +18,7 @@ export class TextArguments {
   /** The last argument has no end of its own before that of the call, or the call has none: something may be missing. */
   isCutShort = false;
 
-  /** @param untyped what becomes of text where the tool is not known */
+  /** @param untyped how text is read if the tool is not known */
   constructor(place: ReadPlace, name: string, untyped: (text: string) => JsonValue = guessValue) {
     this.#place = place;
     this.#name = name;
@@ -37,7 +37,7 @@ export class TextArguments {
     return this.#values.has(key);
   }
 
-  /** Only arguments of the schema; undefined where something required is missing. */
+  /** Returns only arguments of the schema; undefined if a required one is missing. */
   fitted(): JsonValue | undefined {
     const { schema } = this;
     if (schema === undefined) return this.all();
@@ -51,7 +51,10 @@ export class TextArguments {
     return this.#written(schema, ([key]) => all.includes(key));
   }
 
-  /** JSON text where an argument occurs twice, which the runtime refuses; without its end where that is missing, which no tool that writes is given. */
+  /**
+   * Returns JSON text if an argument occurs twice, which the runtime refuses; and unterminated JSON text if the end is missing, which the runtime refuses for
+   * tools that write.
+   */
   all(): JsonValue {
     const { schema } = this;
     return (schema === undefined ? undefined : this.#unwrap(schema)) ?? this.#written(schema, () => true);
@@ -78,7 +81,7 @@ export class TextArguments {
     return isCutShort ? text.slice(0, -1) : text;
   }
 
-  /** Takes arguments out of one that the tool does not have and that holds them as JSON; gives that JSON where it cannot be read. */
+  /** Reads arguments from an argument that the tool does not have and that contains them as JSON; returns that JSON if it cannot be read. */
   #unwrap(schema: JsonObject): string | undefined {
     const { all } = argumentNames(schema);
     for (const [key, written] of this.#values) {

@@ -76,7 +76,7 @@ export interface TextGrammar {
   readonly thinking?: readonly ThinkingMarks[];
   /** Marks that end thinking if no mark closes it later and only calls follow. Other calls inside thinking are part of it. */
   readonly thinkingEnds?: readonly string[];
-  /** Whether a mark that would close thinking ends a call in the thinking instead, by the text before it. */
+  /** Whether a mark that would close thinking ends a call inside it instead, judged by the text before the mark. */
   readonly endsCall?: (text: string, mark: string) => boolean;
   /** Pairs of marks around text that is dropped. */
   readonly hidden?: readonly (readonly [open: string, close: string])[];

@@ -44,7 +44,7 @@ export const DEEPSEEK: TextGrammar = {
   hidden: [["<｜tool▁outputs▁begin｜>", "<｜tool▁outputs▁end｜>"]],
 };
 
-/** Tags in tokens that begin with a word of the family. */
+/** Tags written as tokens that begin with a word of the model family. */
 function tokenTags(word: string, sections: readonly string[]): TextGrammar {
   const token = `｜${word}｜`;
   const beginnings = sections.map((section) => `<${token}${section}>`);
@@ -58,7 +58,7 @@ function tokenTags(word: string, sections: readonly string[]): TextGrammar {
   };
 }
 
-/** V3.2 and V4. */
+/** DeepSeek V3.2 and V4. */
 export const DEEPSEEK_DSML: TextGrammar = { ...tokenTags("DSML", ["tool_calls", "function_calls"]), unsaid: ["<｜end▁of▁sentence｜>"] };
 
 /** @see https://github.com/vllm-project/vllm `vllm/tool_parsers/gigachat35_tool_parser.py` (2026) */
@@ -76,7 +76,7 @@ export const KIMI_K2: TextGrammar = {
   thinkingEnds: ["<|tool_calls_section_begin|>"],
 };
 
-/** `tool="f"` and `key="a" type="number"`, in any order. */
+/** Matches attributes such as `tool="f"` and `key="a" type="number"`, in any order. */
 function k3Tag(tag: string): OpeningTag | undefined {
   const found = new Map(Array.from(tag.matchAll(/\s(\w+)="([^"]*)"/gu), ([, key, value = ""]) => [key, unescapeK3(value)]));
   const name = found.get("tool") ?? found.get("key");
