@@ -9,7 +9,7 @@ export const PENDING_CHECKS = "pending_safety_checks";
 export const SAFETY_DECISION = "safety_decision";
 const MAX_LENGTH = 1_000;
 
-/** Decisions that need no confirmation. Any other decision does. @see https://ai.google.dev/gemini-api/docs/computer-use */
+/** Decisions that need no confirmation. Anything else does, in whatever form it comes. @see https://ai.google.dev/gemini-api/docs/computer-use */
 const REGULAR: ReadonlySet<string> = new Set(["regular", "allowed"]);
 
 /** Tool types for computer use at OpenAI and Gemini, with or without a version. */
@@ -36,9 +36,10 @@ export function safetyChecks(input: unknown): JsonObject | undefined {
   return { ...(checks.length === 0 ? {} : { [PENDING_CHECKS]: checks }), ...(isAsked ? { [SAFETY_DECISION]: decision } : {}) };
 }
 
-function asks(decision: JsonValue | undefined): decision is JsonObject {
+function asks(decision: JsonValue | undefined): decision is JsonValue {
+  if (decision === undefined || decision === null) return false;
   const said = isJsonObject(decision) ? decision["decision"] : undefined;
-  return typeof said === "string" && !REGULAR.has(said.toLowerCase());
+  return typeof said !== "string" || !REGULAR.has(said.toLowerCase());
 }
 
 /** Returns the input without these fields, as the tool gets it. */
@@ -47,10 +48,10 @@ export function withoutChecks(input: JsonObject, checks: JsonObject | undefined)
   return Object.fromEntries(Object.entries(input).filter(([key]) => !Object.hasOwn(checks, key)));
 }
 
-/** Returns the checks of an OpenAI call, which have to be acknowledged unchanged. */
+/** Returns the checks of an OpenAI call, which have to be acknowledged unchanged. A value that is not an array counts as one check. */
 export function pendingChecks(input: JsonObject): readonly JsonValue[] {
-  const checks = Object.hasOwn(input, PENDING_CHECKS) ? input[PENDING_CHECKS] : undefined;
-  return isJsonArray(checks) ? checks.filter((check) => check !== null) : [];
+  const { [PENDING_CHECKS]: checks = null } = Object.hasOwn(input, PENDING_CHECKS) ? input : {};
+  return (isJsonArray(checks) ? checks : [checks]).filter((check) => check !== null);
 }
 
 /** Whether a call with checks was approved: its tool really ran, which happens only after approval. A stand-in answers without a question. */
@@ -63,7 +64,7 @@ export function safetyReason(checks: JsonObject): string {
   const decision = checks[SAFETY_DECISION];
   const said = [
     ...pendingChecks(checks).map((check) => (isJsonObject(check) ? joined(check["code"], check["message"]) : joined(undefined, check))),
-    ...(isJsonObject(decision) ? [joined(undefined, decision["explanation"])] : []),
+    joined(undefined, isJsonObject(decision) ? decision["explanation"] : decision),
   ].filter((text) => text !== "");
   const texts = said.length === 0 ? "it does not say why" : said.join("; ").replaceAll(/\s+/gu, " ");
   return `The model's provider asks for a confirmation: ${texts.slice(0, MAX_LENGTH).toWellFormed()}`;

@@ -239,6 +239,16 @@ describe.each(PROVIDERS)("$name, streamed: $stream", ({ provider, stream }) => {
     expect(provider.acknowledged({ input: written, contents: written })).toEqual(ALLOWED.get(provider));
   });
 
+  test("checks in another form than the provider's are asked about, too", async () => {
+    const asked: string[] = [];
+    const known = JSON.stringify(Object.values(provider.checks)[0]);
+    const reply = JSON.parse(JSON.stringify(provider.asks(true)).replace(known, '"confirm it"')) as JsonObject;
+    const approve = ({ reason }: ApprovalRequest): "deny" => (asked.push(reason), "deny");
+    const setup = await setUp(provider, { stream, approval: { approve } }, {}, [reply, provider.says]);
+    await createLoop({ model: setup.model, session: setup.runtime.session() }).run("Click.");
+    expect([asked, setup.given]).toEqual([["The model's provider asks for a confirmation: confirm it"], []]);
+  });
+
   test("without checks nobody is asked", async () => {
     const asked: unknown[] = [];
     const setup = await setUp(provider, { stream, approval: { approve: (request) => (asked.push(request), "deny") } }, {}, [

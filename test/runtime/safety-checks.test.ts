@@ -63,8 +63,18 @@ test("a rule by pattern allows the tool, and no checks", async () => {
 const ASKING: readonly JsonObject[] = [
   { pending_safety_checks: ["a check that is text"] },
   { pending_safety_checks: [null, [{ id: "in an array" }]] },
+  { pending_safety_checks: { id: "one that is in no array" } },
+  { pending_safety_checks: "malicious_instructions" },
+  { pending_safety_checks: true },
   { safety_decision: { decision: "REQUIRE_CONFIRMATION" } },
   { safety_decision: { decision: "a decision of a later version" } },
+  { safety_decision: { decision: null } },
+  { safety_decision: { decision: ["regular"] } },
+  { safety_decision: { explanation: "no decision" } },
+  { safety_decision: "require_confirmation" },
+  { safety_decision: "regular" },
+  { safety_decision: [{ decision: "regular" }] },
+  { safety_decision: true },
 ];
 test.each(ASKING)("checks in a form that is not known are asked about: %j", async (checks) => {
   const { runtime, asked, given } = setUp("deny");
@@ -78,7 +88,7 @@ const SILENT: readonly JsonObject[] = [
   { pending_safety_checks: [null] },
   { safety_decision: { decision: "regular" } },
   { safety_decision: { decision: "allowed" } },
-  { safety_decision: "the tool's own" },
+  { safety_decision: null },
 ];
 test.each(SILENT)("fields without a check are the tool's own: %j", async (fields) => {
   const { runtime, asked, given } = setUp("deny");
