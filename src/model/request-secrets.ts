@@ -1,5 +1,6 @@
 /** The headers of a request, and the parts of them that must stay secret. */
 import { ToolError } from "../core/error.ts";
+import { isTokenCount } from "../core/token-counts.ts";
 import { redactError, redactor, type Redact } from "../core/base/redact.ts";
 import type { Framing } from "../wire/wire-format.ts";
 
@@ -58,7 +59,8 @@ function secretsOf(key: string | undefined, headers: readonly (readonly [string,
     if (encoded !== value) secrets[`${name}, encoded`] = encoded;
   };
   if (key !== undefined) add("API key", key);
-  for (const [name, value] of headers) if (SECRET_HEADER.test(name)) add(name, value.replace(/^(?:Bearer|Basic)\s+/iu, ""));
+  for (const [name, value] of headers)
+    if (SECRET_HEADER.test(name) && !isTokenCount(name, value)) add(name, value.replace(/^(?:Bearer|Basic)\s+/iu, ""));
   return secrets;
 }
 

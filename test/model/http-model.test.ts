@@ -108,6 +108,15 @@ test("E12 the key is in no error, whatever a provider answers", async () => {
   expect(told.filter((text) => text.includes(KEY) || text.includes(secret))).toEqual([]);
 });
 
+test("a number of tokens in a header is no secret", async () => {
+  const answer = { status: 500, message: "more than 16000000 tokens" };
+  const { model } = await served([answer], {
+    headers: { "anthropic-version": "2023-06-01", "x-max-tokens": "16000000" },
+    retry: { maxAttempts: 1 },
+  });
+  expect((await listen(model)).error?.message).toContain("more than 16000000 tokens");
+});
+
 test("an error in a stream steers no terminal", async () => {
   const error = { type: "error", error: { type: "api_error", message: "a\u001b[2Jb\u202ec" } };
   const raw = `data: ${JSON.stringify(error)}\n\n`;

@@ -5,6 +5,7 @@ import { CutOutput } from "../../core/cut-output.ts";
 import { ToolError, describeThrown, hintsOf } from "../../core/error.ts";
 import { isForeign } from "../../core/foreign-handler.ts";
 import { FIDELITIES } from "../../core/fidelity.ts";
+import { StruckOutput } from "../../core/struck-output.ts";
 import { copyJson, fitJson, isJsonObject } from "../../core/base/json.ts";
 import { MAX_ID_LENGTH } from "../../core/recording/read-event.ts";
 import type { ParsedInput } from "../../core/tool.ts";
@@ -26,17 +27,20 @@ export function takeOutput(run: AdmittedCall): Taken | Promise<Taken> {
   // Clears the fidelity of an earlier attempt's error. A field that was never set is not created here.
   if (answer.fidelity !== undefined) answer.fidelity = undefined;
   let output = raw;
+  let original: unknown;
   let isRest = false;
   try {
     if (isNoPlainObject(raw) && raw instanceof ToolOutput) {
       takeFields(run, raw);
       output = raw.output;
       isRest = raw instanceof CutOutput && !raw.isChecked;
+      if (raw instanceof StruckOutput) original = raw.original;
     }
     const spoils = run.faults?.spoils;
     if (spoils !== undefined) {
       const spoiled = spoiledOutput(run, spoils, output);
       output = spoiled.output;
+      original = undefined;
       if (!spoiled.isChecked) return recordJson(run, output);
     }
   } catch (thrown: unknown) {
@@ -45,12 +49,18 @@ export function takeOutput(run: AdmittedCall): Taken | Promise<Taken> {
   if (isRest) return recordJson(run, output);
   const { tool } = run.plan;
   return tool.parseOutput === undefined || !run.options.validate
-    ? takeJson(run, output)
-    : settleOutput(run, output, tool.parseOutput(output));
+    ? takeJson(run, output, original)
+    : settleOutput(run, { output, original }, tool.parseOutput(output));
 }
 
-function settleOutput(run: AdmittedCall, output: unknown, work: unknown): Taken | Promise<Taken> {
-  return settleParsing(run, { what: "output", work, take: (parsed) => takeParsed(run, output, parsed) });
+interface Answered {
+  readonly output: unknown;
+  /** As it came, if credentials were struck out of it. */
+  readonly original: unknown;
+}
+
+function settleOutput(run: AdmittedCall, answered: Answered, work: unknown): Taken | Promise<Taken> {
+  return settleParsing(run, { what: "output", work, take: (parsed) => takeParsed(run, answered, parsed) });
 }
 
 /** Reads the fields of a ToolOutput besides its output. */
@@ -88,16 +98,16 @@ export function takeMetadata(run: CallRun, metadata: unknown): void {
   }
 }
 
-function takeParsed(run: AdmittedCall, output: unknown, parsed: ParsedInput): Taken {
-  if (!("issues" in parsed)) return takeJson(run, parsed.value);
-  const end = takeJson(run, output);
+function takeParsed(run: AdmittedCall, { output, original }: Answered, parsed: ParsedInput): Taken {
+  if (!("issues" in parsed)) return takeJson(run, parsed.value, parsed.value === output ? original : undefined);
+  const end = takeJson(run, output, original);
   if (!(end instanceof ToolError)) run.answer.error ??= invalidOutput(run, parsed.issues);
   return end;
 }
 
-function takeJson(run: AdmittedCall, output: unknown): Taken {
+function takeJson(run: AdmittedCall, output: unknown, original: unknown): Taken {
   const end = recordJson(run, output);
-  if (!(end instanceof Error)) checkOutput(run);
+  if (!(end instanceof Error)) checkOutput(run, original);
   return end;
 }
 
@@ -155,16 +165,16 @@ function tooLarge(run: AdmittedCall): ToolError {
   });
 }
 
-function checkOutput(run: AdmittedCall): void {
+function checkOutput(run: AdmittedCall, original: unknown): void {
   const { answer } = run;
   if (!run.options.validate || answer.error !== undefined) return;
   const validator = run.plan.outputValidator;
-  if (validator === undefined || validator.check(answer.output)) return;
-  answer.error = invalidOutput(
-    run,
-    validator.problems(answer.output).map((problem) => `${problem.path}: ${problem.message}`),
-  );
+  if (validator === undefined || validator.check(original ?? answer.output)) return;
+  const problems = validator.problems(answer.output); // not those of the original, which quote it
+  answer.error = invalidOutput(run, problems.length === 0 ? [STRUCK] : problems.map((problem) => `${problem.path}: ${problem.message}`));
 }
+
+const STRUCK = "$: a credential that was struck out of the output breaks it";
 
 function notRecordable(run: AdmittedCall, thrown: unknown, output?: unknown): ToolError {
   const error = ToolError.fromUnknown(thrown, "not_json");

@@ -15,7 +15,9 @@ import { parameterHeaders, sendsParameterHeaders, writeParameterHeaders } from "
 import { taskIn, taskJob, type TaskOptions } from "./task.ts";
 import { fromAttachmentUri } from "../../core/attachment-uri.ts";
 import { ToolOutput, type ContentPart } from "../../core/content.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
+import { StruckOutput } from "../../core/struck-output.ts";
 import { atMost } from "../../core/base/short-text.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 
@@ -53,7 +55,7 @@ export async function callTool(connection: McpConnection, request: EngineRequest
     requestWithInput(connection, "tools/call", params, { signal, headers, onProgress, caller, answering, clock }),
   );
   const task = isTask ? taskIn(answer, connection.era) : undefined;
-  return task === undefined ? toToolOutput(strike(answer), answering.server) : followTask(task, connection, caller, options);
+  return task === undefined ? struckOutput(answer, options) : followTask(task, connection, caller, options);
 }
 
 /** Returns the job for a task that the server began for an earlier process. @throws ToolError `not_found` if the server does not have the task */
@@ -83,8 +85,16 @@ function callerOf({ context, strike }: CallToolOptions): Caller {
 function followTask(task: JsonObject, connection: McpConnection, caller: Caller, options: CallToolOptions): RemoteJob {
   const { context, answering, clock, strike, reach, explain } = options;
   const onProgress: ToolContext["progress"] = (update) => context.progress(strike(update));
-  const finish = (result: unknown): unknown => toToolOutput(strike(result), answering.server);
+  const finish = (result: unknown): unknown => struckOutput(result, options);
   return taskJob(task, { connection, caller, answering, clock, signal: context.signal, onProgress, finish, reach, explain });
+}
+
+function struckOutput(answer: unknown, { answering, strike }: CallToolOptions): ToolOutput {
+  const struck = strike(answer);
+  const taken = toToolOutput(struck, answering.server);
+  if (struck === answer || !isJsonObject(answer)) return taken;
+  const { output, content, metadata } = taken;
+  return new StruckOutput(omitUndefined({ output, content, metadata }), answer["structuredContent"]);
 }
 
 /** Whether a server of the legacy era requires this tool to be called as a task. Other tools are called without one. */

@@ -3,6 +3,7 @@ import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import type { OptionNames } from "../../core/known-keys.ts";
 import type { JsonObject } from "../../core/base/json.ts";
+import { isTokenCount } from "../../core/token-counts.ts";
 import type { UserLogins } from "./login/user-logins.ts";
 import type { HttpClientOptions } from "../../net/http-request.ts";
 import type { ServerCommand } from "../../processes/server-command.ts";
@@ -257,11 +258,11 @@ const SECRET_NAME = /token|secret|password|passwd|pwd|credential|auth|(?:^|[-_])
 export function secretsOf(options: McpOptions): Readonly<Record<string, string>> {
   const secrets: Record<string, string> = {};
   const keep = (name: string, value: unknown): void => {
-    if (typeof value === "string" && value !== "") secrets[name] = value;
+    if (typeof value === "string" && value !== "" && !isTokenCount(name, value)) secrets[name] = value;
   };
   if (options.url === undefined) {
     if (options.command === undefined) return secrets;
-    Object.assign(secrets, options.env);
+    for (const [name, value] of Object.entries(options.env ?? {})) keep(name, value);
     secretArguments(options.args ?? [], keep);
     return secrets;
   }

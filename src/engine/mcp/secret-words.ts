@@ -46,11 +46,6 @@ export const PHRASES: readonly string[] = listed(`
   numero di carta|numero della carta|carte bancaire|carte de crédit|tarjeta de crédito|cartão de crédito|prüfziffer|datos de acceso|données d accès
 `);
 
-/** Words that mean a count and not a secret: `max_tokens`. */
-export const COUNTING: readonly string[] = listed(
-  "max|maximum|min|minimum|number|count|limit|many|much|budget|total|per|usage|used|length|size",
-);
-
 /** Words next to which "pin" is a verb and not a secret: "pin it to the top", "shall I pin". */
 export const PINNING_BEFORE: readonly string[] = listed("to|i|we|you|will|shall|should|can|not");
 export const PINNING_AFTER: readonly string[] = listed("a|an|the|this|that|it|these|those|to|on|up|board|message|post|tab|map");

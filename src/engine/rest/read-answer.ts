@@ -2,6 +2,7 @@
 import { ANSWER_LIMITS } from "../../core/answer-limits.ts";
 import { ToolOutput, type ContentPart } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
+import { StruckOutput } from "../../core/struck-output.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { findJsonFault } from "../../core/base/json-fault.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
@@ -19,6 +20,8 @@ export interface AnswerContext extends Omit<MetadataContext, "output"> {
 interface Answered {
   readonly output?: JsonValue;
   readonly content?: readonly ContentPart[];
+  /** The output with the credentials that were struck out of it. */
+  readonly original?: JsonValue;
 }
 
 /** Maximum depth of an answer that is read as JSON, as the runtime accepts no deeper one. */
@@ -28,9 +31,10 @@ const MAX_DEPTH = 64;
 export async function readAnswer(response: HttpResponse, context: AnswerContext): Promise<ToolOutput> {
   const bytes = await response.bytes();
   const mediaType = parseMediaType(response.headers.get("content-type")?.[0]);
-  const answered = context.operation.method === "HEAD" ? headAnswer(response) : answerOf(bytes, { mediaType, response, context });
+  const { original, ...answered }: Answered =
+    context.operation.method === "HEAD" ? headAnswer(response) : answerOf(bytes, { mediaType, response, context });
   const metadata = answerMetadata(response, { ...context, output: answered.output });
-  return new ToolOutput({ ...answered, metadata });
+  return original === undefined ? new ToolOutput({ ...answered, metadata }) : new StruckOutput({ ...answered, metadata }, original);
 }
 
 interface Received {
@@ -82,7 +86,7 @@ function textAnswer(text: string, { mediaType, context }: Received): Answered {
       maxWideKeys: ANSWER_LIMITS.maxWideKeys,
       longIntegers: "string", // a 19-digit id is not a number to calculate with
     });
-    return { output: hasSecret(text, value, context.secrets) ? context.secrets.redactValue(value) : value };
+    return hasSecret(text, value, context.secrets) ? { output: context.secrets.redactValue(value), original: value } : { output: value };
   } catch (error: unknown) {
     const broken = promised ? brokenJson(text, error, context) : undefined;
     if (broken !== undefined) throw broken;

@@ -1,6 +1,7 @@
 /** Removes secrets from texts, in all encodings in which a service may return them. */
 import { basicCredentials, clientCredentials } from "../../net/basic-credentials.ts";
 import { withoutBeginning } from "../../core/base/redact.ts";
+import { isTokenCount } from "../../core/token-counts.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { type RestAuth, type RestOptions, authEntries } from "./rest-options.ts";
 
@@ -110,6 +111,7 @@ function valuesOf(auth: RestAuth): readonly (readonly [what: string, value: stri
 
 /** The secrets in a header: its whole value, and each long word of it, such as the token after `Bearer`. */
 function headerSecrets(name: string, value: string): readonly Secret[] {
+  if (isTokenCount(name, value)) return [];
   const inAnswers = CREDENTIAL_HEADERS.test(name);
   const words = value.split(/[\s;,]+/u).filter((word) => word.length >= MIN_LENGTH_IN_ANSWER);
   return [...new Set([value, ...words])].map((text) => secretOf(name, text, inAnswers));

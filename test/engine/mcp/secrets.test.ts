@@ -9,7 +9,7 @@ import { isJsonObject, type JsonObject } from "../../../src/core/base/json.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import type { QuestionAnswer } from "../../../src/core/ask.ts";
 import { mcpPeerOf, type McpPeer } from "../../../src/engine/mcp/peer.ts";
-import { event, loopbackMcp, modern, openHttp, text } from "./loopback-mcp.ts";
+import { event, loopbackMcp, modern, openHttp, text, toolList } from "./loopback-mcp.ts";
 import { redactor } from "../../../src/core/base/redact.ts";
 import { engineContext } from "../engine-contexts.ts";
 import { openStrange, rejection, strangeEngine } from "../mcp-engine.ts";
@@ -36,6 +36,12 @@ test.each([
 
 test("E12 an argument that only looks like an option keeps its neighbour", () => {
   expect(secretsOf({ command: "x", args: ["--token", "--verbose", "--port", "123456"] })).toEqual({});
+});
+
+test("E12 a number of tokens is no secret", () => {
+  const env = { MAX_TOKENS: "16000000", BOT_TOKEN: "12345678" };
+  expect(secretsOf({ command: "x", env, args: ["--max-tokens=16000000", "--token-limit", "16000000"] })).toEqual({ BOT_TOKEN: "12345678" });
+  expect(secretsOf({ url: "https://example.com/?max_tokens=16000000", headers: { "X-Max-Tokens": "16000000" } })).toEqual({});
 });
 
 test("E12 D04 a secret argument is struck out of a server's last lines", async () => {
@@ -152,6 +158,43 @@ test.each(echoes.flatMap(([place, echo]) => ways.map(([way, options]) => [way, p
   },
 );
 
+const HEX = "0123456789abcdef";
+
+test.each<readonly [string, JsonObject, boolean]>([
+  ["a form that only the credential has", { echo: { type: "string", pattern: "^[0-9a-f]{16}$" } }, true],
+  ["a length that only the credential has", { echo: { type: "string", minLength: 16, maxLength: 16 } }, true],
+  ["one value", { echo: { const: HEX } }, true],
+  ["keys of a form that only the credential has", { echo: true, keys: { propertyNames: { pattern: "^[0-9a-f]+$" } } }, true],
+  ["a form that it does not have", { echo: { type: "string", pattern: "^[g-z]+$" } }, false],
+  ["a form that only the label has", { echo: { type: "string", maxLength: 7 } }, false],
+  ["another value beside it", { echo: true, other: { type: "integer" } }, false],
+])(
+  "E12 whether an answer fits its schema is told by the answer as it came, and the credential is struck out: %s",
+  async (_what, properties, fits) => {
+    const tool = { name: "echo", inputSchema: { type: "object" }, outputSchema: { type: "object", properties } };
+    const structuredContent = { echo: HEX, keys: { [HEX]: 1 }, other: "one" };
+    const { url } = await loopbackMcp({
+      ...modern(),
+      "tools/list": () => toolList([], { tools: [tool] }),
+      "tools/call": () => ({ resultType: "complete", content: [], structuredContent }),
+    });
+    const runtime = createRuntime({
+      toolsets: [mcpToolset("far", { url, auth: { type: "bearer", token: HEX } })],
+      approval: { never: ["*"] },
+    });
+    await runtime.open();
+    const session = runtime.session("s");
+    const result = await session.execute({ name: "far::echo", input: {} });
+    await runtime.close();
+    expect(result).toMatchObject({
+      status: fits ? "ok" : "partial",
+      output: { echo: "[token]", keys: { "[token]": 1 }, other: "one" },
+      ...(fits ? {} : { error: { code: "invalid_output", details: [expect.stringMatching(/^\$/u)] } }),
+    });
+    expect(inspect([result, session.snapshot()], { depth: 20, showHidden: true })).not.toContain(HEX.slice(0, 8));
+  },
+);
+
 test("E12 a credential that a server repeats while a call runs, in its progress and in a question, is not shown either", async () => {
   const told = `with ${CREDENTIAL}`;
   const asked: unknown[] = [];
@@ -206,6 +249,8 @@ test("E12 the environment of a shell keeps its folders, authors and addresses in
     AUTHORIZATION: "canary-4",
     BASIC_AUTH: "canary-5",
     AUTH_URL: "https://ann:canary-6@example.com/",
+    BOT_TOKEN: "12345678",
+    NEXT_MAX_TOKENS: "canary-7",
   };
   const words = {
     PWD: "/home/ann/project",
@@ -218,6 +263,8 @@ test("E12 the environment of a shell keeps its folders, authors and addresses in
     TOKEN_URL: "https://login.example.com/token",
     AUTH_MODE: "disabled",
     TOKENIZER: "cl100k_base",
+    MAX_TOKENS: "16000000",
+    TOKENS_PER_MINUTE: "10_000_000",
   };
   expect(credentialsOf({ command: "x", env: { ...words, ...credentials } })).toEqual(credentials);
 });

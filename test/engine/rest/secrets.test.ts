@@ -1,8 +1,9 @@
 import { inspect } from "node:util";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 import { restEngine, type RestAuth, type RestOptions } from "../../../src/engine/rest.ts";
 import { Secrets } from "../../../src/engine/rest/secrets.ts";
+import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { MemoryLog } from "../../../src/testing/fake-ports.ts";
 import { engineContext, requestOf, toolContext } from "../engine-contexts.ts";
 import { ONE_GET, openEngine } from "./open-engine.ts";
@@ -111,6 +112,33 @@ describe("E12 no secret comes out", () => {
       secrets.redact("europe-west text/plain"),
       secrets.isIn("europe-west"),
     ]).toEqual(["europe-west [X-Auth] text/plain", "[X-Region] text/plain", false]);
+  });
+
+  test("a number of tokens stays in answers and in messages", () => {
+    const secrets = new Secrets({ document: {}, headers: { "X-Max-Tokens": "16000000", "X-Bot-Token": "12345678" } });
+    const text = "16000000 12345678";
+    expect([secrets.redactAnswer(text), secrets.redact(text)]).toEqual(["16000000 [X-Bot-Token]", "16000000 [X-Bot-Token]"]);
+  });
+
+  test("whether an answer fits its schema is told by the answer as it came", async () => {
+    const token = "0123456789abcdef";
+    const server = await recordingServer(() => ({ body: JSON.stringify({ echo: token, keys: { [token]: 1 } }) }));
+    const called = async (echo: JsonObject, keys: JsonObject): Promise<unknown> => {
+      const schema = { type: "object", properties: { echo, keys } };
+      const responses = { 200: { description: "", content: { "application/json": { schema } } } };
+      const document = { openapi: "3.1.0", info: { title: "t", version: "1" }, paths: { "/": { get: { operationId: "get", responses } } } };
+      const engine = restEngine({ document, baseUrl: server.url, auth: { type: "bearer", token } });
+      const runtime = createRuntime({ toolsets: [{ name: "far", engine }] });
+      onTestFinished(async () => void (await runtime.close()));
+      await runtime.open();
+      return await runtime.execute({ name: "far::get", input: {} });
+    };
+    const output = { echo: "[bearer token]", keys: { "[bearer token]": 1 } };
+    const keys = { type: "object", properties: { [token]: { type: "integer" } }, required: [token], additionalProperties: false };
+    expect(await called({ type: "string" }, keys)).toMatchObject({ status: "ok", output });
+    const wrong = await called({ type: "integer" }, {});
+    expect(wrong).toMatchObject({ status: "partial", error: { code: "invalid_output" }, output });
+    expect(inspect(wrong, { depth: 20, showHidden: true })).not.toContain(token.slice(0, 8));
   });
 
   test("a secret that is too short to be struck out of answers is warned of, without telling it", async () => {
