@@ -1,4 +1,5 @@
 /** Carries out a person's decisions about waiting calls: allowed calls are made again, denied calls are answered. */
+import type { ShownTool } from "../core/approvals.ts";
 import { ToolError } from "../core/error.ts";
 import type { ModelCall } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
@@ -23,9 +24,9 @@ export async function decideCalls(turn: SessionTurn, decisions: ApprovalDecision
   const round = turn.round(options);
   try {
     for (const call of decided) {
-      const { name, input, digest, definition } = call;
+      const { name, input, digest } = call;
       const isDenied = decisions[digest] === "deny";
-      if (decisions[digest] === "allow-always") approvals.allowAlways(turn.session.id, name, definition);
+      if (decisions[digest] === "allow-always") approvals.allowAlways(turn.session.id, name, shownOf(turn, call));
       if (!isDenied) takeBack.push(approvals.allowOnce(turn.session.id, digest));
       round.add({ name, input, ...kindOf(turn, call) }, isDenied ? { refusal: denied(call) } : {});
     }
@@ -33,6 +34,12 @@ export async function decideCalls(turn: SessionTurn, decisions: ApprovalDecision
   } finally {
     for (const revoke of takeBack) revoke();
   }
+}
+
+/** The parts of a waiting call that were shown: its definition, and whether its reason has the warning of the session's own rule. */
+function shownOf({ session: { approvals, id } }: SessionTurn, { name, reason, definition }: PendingCall): ShownTool {
+  const warning = approvals.needed(name, false, { id });
+  return { definition, warned: warning !== undefined && warning !== approvals.needed(name, false) && reason.includes(warning) };
 }
 
 /** The kind of the call to make. If a tool is run by the provider, the waiting call is a question of the provider. */

@@ -55,6 +55,11 @@ export interface NewApproval {
   /** The fingerprint of the tool's definition. */
   readonly definition: string;
   readonly reason: string;
+  /**
+   * Set if a rule of the session asks, such as `taint` of a loop. A standing approval answers only if it was itself the answer to such a question in
+   * this session: the author of any other did not see the warning.
+   */
+  readonly warned?: true;
   readonly simulated: boolean;
   /** The calls inside which this call is made, innermost first. Left out if there are none. */
   readonly within?: readonly EnclosingCall[];
@@ -126,6 +131,8 @@ export interface ApprovalRule {
   /** Set for a rule of one tool: the rule stops applying when the tool's definition changes. */
   readonly definition?: string;
   readonly scope: Exclude<ApprovalScope, "once">;
+  /** Set if the rule answered a `warned` question: in this session it also answers later ones. */
+  readonly warnedIn?: string;
   readonly createdAt: number;
   readonly createdBy?: string;
   /** When the rule stops applying. Left out: when it is revoked. */

@@ -79,6 +79,14 @@ export interface ManyApprovals extends ApprovalVerdict {
   readonly upTo: number;
 }
 
+/** The parts of a question that a person saw who allows its tool for a session. */
+export interface ShownTool {
+  /** The fingerprint of the tool: if the tool is redefined later, its calls are asked about again. @default any */
+  readonly definition?: string;
+  /** Whether the question had the warning of the session's own rule. @default false */
+  readonly warned?: boolean;
+}
+
 /** Returns why a session's calls of a tool need approval in addition to the rules; undefined if they do not. */
 export type SessionRule = (qualifiedName: string) => string | undefined;
 
@@ -123,7 +131,11 @@ export interface Approvals extends ApprovalInbox {
   readonly hasApprover: boolean;
   /** Whether calls that destroy nothing may need approval. If false, `needed` need not be called for them. */
   readonly mayAsk: boolean;
-  /** Returns why a call needs approval; undefined if it does not. @param session the session whose own rule applies too */
+  /**
+   * Returns why a call needs approval; undefined if it does not. The reason of the session's own rule comes before that of `always`.
+   *
+   * @param session the session whose own rule applies too
+   */
   needed(qualifiedName: string, destructive: boolean, session?: { readonly id: string }): string | undefined;
   /**
    * Asks for approval and waits for the answer: undefined if the call may run, else the error it ends with.
@@ -140,10 +152,13 @@ export interface Approvals extends ApprovalInbox {
   /**
    * Allows a tool in a session until it ends, like `allow-always`. Stored as a rule, unless the session is a simulation that has asked for approval.
    *
-   * @param definition the fingerprint of the tool when it was shown: if the tool is redefined later, its calls are asked about again. @default any
+   * Does not answer questions with `warned`, unless `warned` is set here.
    */
-  allowAlways(sessionId: string, toolName: string, definition?: string): void;
-  /** Sets the session's own rule, replacing an earlier one. Tools listed in `never` still need no approval. */
+  allowAlways(sessionId: string, toolName: string, shown?: ShownTool): void;
+  /**
+   * Sets the session's own rule, replacing an earlier one. Tools listed in `never` still need no approval. What was allowed before the rule asks for a
+   * tool does not answer its questions; `allow-input`, `allow-always` or a rule in answer to one of them does, until the session ends.
+   */
   askMore(sessionId: string, rule: SessionRule): void;
   /** Deletes what a session allowed, and its rule. Its open questions stay open, but can no longer allow a tool permanently. */
   forget(sessionId: string): void;

@@ -1,5 +1,5 @@
 /** The public names of `haft/ports`, listed by hand: what a runtime takes from outside: time, randomness, ids, log, locks, slots and approvals. @packageDocumentation */
-export type { ApprovalInbox, ApprovalNote, ApprovalQuestion, Approvals, PendingApproval } from "../core/approvals.ts";
+export type { ApprovalInbox, ApprovalNote, ApprovalQuestion, Approvals, PendingApproval, ShownTool } from "../core/approvals.ts";
 export type { AskRequest } from "../core/ask.ts";
 export type { LockRequest, Locks, LockTicket } from "../core/locks.ts";
 export type { Clock, Expiring, Ids, Log, LogFields, Random, Timer } from "../core/ports.ts";

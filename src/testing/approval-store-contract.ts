@@ -10,7 +10,11 @@ const HOUR_MS = 3_600_000;
 
 const alone: readonly StoreCase[] = [
   caseAlone("a question is kept whole, and open until it is ended", async (store) => {
-    const asked = question({ within: [{ callId: "call_0", toolName: "a::b", input: { deep: [1, { two: null }] } }], askedBy: "key:1" });
+    const asked = question({
+      within: [{ callId: "call_0", toolName: "a::b", input: { deep: [1, { two: null }] } }],
+      askedBy: "key:1",
+      warned: true,
+    });
     const kept = await store.approvals.put(asked);
     deepEqual(bare(kept), { ...asked, position: 1, status: "open" });
     ok(kept.askedIn !== undefined);
@@ -104,7 +108,7 @@ const alone: readonly StoreCase[] = [
     equal(await store.approvals.end({ ...end(), digest: "other", rule: ofSession }), false);
     deepEqual(await store.approvals.rules({ now: 0 }), []);
     equal(await store.approvals.end({ ...end(), scope: "tool", ruleId: "r1", rule: ofSession }), true);
-    const general = rule({ id: "r2", expiresAt: 50, createdBy: "key:1", createdAt: 2 });
+    const general = rule({ id: "r2", expiresAt: 50, createdBy: "key:1", createdAt: 2, warnedIn: "a" });
     await store.approvals.addRule(general);
     await refuses(() => store.approvals.addRule(general), "duplicate");
     deepEqual(await store.approvals.rules({ now: 49 }), [ofSession, general]);

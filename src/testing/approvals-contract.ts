@@ -168,6 +168,22 @@ export const approvalsContract: readonly ApprovalsCase[] = [
     for (const id of ["a", "b"]) approvals.forget(id);
     deepEqual([await outcome("a"), await outcome("b")], ["approval_denied", "approval_denied"]);
   }),
+  caseOf("a question with a warning is answered only by what was allowed in view of one in the same session", async (make) => {
+    const asked: string[] = [];
+    let answer: ApprovalAnswer = "deny";
+    const approvals = make(({ sessionId }) => (asked.push(sessionId), answer));
+    const ask = async (sessionId: string, warned: boolean, path = "/a"): Promise<string> =>
+      codeOf(await approvals.ask(question({ callId: `call_${asked.length}`, sessionId, input: { path }, ...(warned ? { warned } : {}) })));
+    approvals.allowAlways("a", "files::delete");
+    await approvals.addRule({ pattern: "*" });
+    deepEqual([await ask("a", false), await ask("a", true)], ["allowed", "approval_denied"]);
+    answer = "allow-input";
+    deepEqual([await ask("a", true), await ask("a", true), await ask("a", true, "/b")], ["allowed", "allowed", "allowed"]);
+    deepEqual(asked, ["a", "a", "a"]);
+    approvals.allowAlways("b", "files::delete", { warned: true });
+    answer = "deny";
+    deepEqual([await ask("b", true), await ask("b", false), await ask("c", true)], ["allowed", "allowed", "approval_denied"]);
+  }),
   caseOf("an always-allowed tool still needs approval where the model's provider wants the call confirmed", async (make) => {
     const approvals = make(() => "deny");
     approvals.allowAlways("a", "files::delete");

@@ -556,6 +556,7 @@ const SUBJECTS: Readonly<
       "LogFields",
       "PendingApproval",
       "Random",
+      "ShownTool",
       "SlotLimit",
       "SlotWaiter",
       "Slots",

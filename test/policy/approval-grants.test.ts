@@ -58,7 +58,7 @@ test("F1.50 a grant that is taken back twice takes no other one with it", async 
 test("F1.50 a tool that is granted for good as it was defined then is asked about once its definition is another", async () => {
   for (const kept of [false, true]) {
     const approvals = gate();
-    approvals.allowAlways("s", "files::delete", "d");
+    approvals.allowAlways("s", "files::delete", { definition: "d" });
     if (kept) await approvals.whenSettled(); // the rule of the store answers from now on
     const changed = await approvals.ask({ ...question("/a"), callId: "c2", definition: "e" });
     expect([await code(approvals, "/a"), changed?.code]).toEqual(["allowed", "approval_required"]);
@@ -73,6 +73,16 @@ test("F1.50 a tool that is granted for good is not asked about again", async () 
     "allowed",
     "approval_required",
   ]);
+});
+
+test("H01 the reason of a session's own rule comes before that of the settings, except for what may destroy", () => {
+  const approvals = new ApprovalGate({ always: ["*"] }, fakePorts());
+  approvals.askMore("s", () => "Strangers were read.");
+  expect([
+    approvals.needed("mail::send", false, { id: "s" }),
+    approvals.needed("mail::send", false, { id: "t" }),
+    approvals.needed("mail::send", true, { id: "s" }),
+  ]).toEqual(["Strangers were read.", "The approval rules ask before mail::send runs.", "mail::send may destroy something."]);
 });
 
 test("H01 a session's own rule asks for more, until the session ends, and not for what is never asked for", () => {

@@ -394,7 +394,7 @@ test("F0.34 a tool that a loop allows for good in a simulation is allowed there 
   const approvals = new ApprovalGate({}, fakePorts(), store);
   const asks = async (): Promise<string | undefined> => (await approvals.ask(question({ sessionId: "s~1", simulated: true })))?.code;
   const first = await asks();
-  approvals.allowAlways("s~1", "files::delete", "d");
+  approvals.allowAlways("s~1", "files::delete", { definition: "d" });
   expect([first, await asks(), await asks(), await approvals.rules()]).toEqual(["approval_required", undefined, undefined, []]);
   approvals.forget("s~1");
   expect(await asks()).toBe("approval_required");

@@ -97,6 +97,13 @@ test.each<[string, ApprovalsMaker, string]>([
     })),
     "wants the call confirmed",
   ],
+  [
+    "that answer a question with a warning by what was allowed before",
+    approvalsWith((gate) => ({
+      ask: ({ warned: _warned, ...question }) => gate.ask(question),
+    })),
+    "in view of one",
+  ],
   ["that forget no session's rule", approvalsWith(() => ({ forget: () => {} })), "until the session ends"],
 ])("approvals %s break the contract", async (_, make, title) => {
   expect((await failures(approvalsContract, () => make)).join("\n")).toContain(title);

@@ -13,6 +13,7 @@ import { definitionOf } from "../../registry/definition-of.ts";
 import { notStarted, startedTooLate } from "../attempt/not-started.ts";
 import { untilKept } from "../attempt/until-kept.ts";
 import { CallRun, type AdmittedCall } from "../call-run.ts";
+import { warningOf } from "../context/composite.ts";
 import { callsAround } from "../context/calls-around.ts";
 import { noteWait } from "../finish/call-timing.ts";
 
@@ -24,8 +25,10 @@ export interface WholeQuestion {
   onAllowed(): void;
 }
 
-export async function askApproval(run: AdmittedCall, reason: string, whole?: WholeQuestion): Promise<AdmittedCall | ToolError> {
+export async function askApproval(run: AdmittedCall, why: string, whole?: WholeQuestion): Promise<AdmittedCall | ToolError> {
   const { qualifiedName, tool } = run.plan;
+  const asked = withWarning(run, why);
+  const { reason } = asked;
   if (run.parts.asksNobody === true) return undecided({ toolName: qualifiedName, reason }, "a preview asks nobody");
   const controller = new AbortController();
   const since = run.clock.now();
@@ -38,7 +41,7 @@ export async function askApproval(run: AdmittedCall, reason: string, whole?: Who
     description: tool.description,
     definition: definitionOf(run.parts.registry, qualifiedName),
     input: run.input,
-    reason,
+    ...asked,
     simulated: run.simulated,
     ...enclosing(run),
     ...omitUndefined({ askedBy: askerOf(run), safetyChecks: run.safetyChecks }),
@@ -60,6 +63,14 @@ export async function askApproval(run: AdmittedCall, reason: string, whole?: Who
   if ("thrown" in waited) throw waited.thrown;
   controller.abort(waited.ended);
   return waited.ended;
+}
+
+/** Adds the reason of the session's own rule, if it asks, so that the answer is given in view of it. */
+function withWarning(run: AdmittedCall, reason: string): { readonly reason: string; readonly warned?: true } {
+  const warning = warningOf(run);
+  if (warning === undefined) return { reason };
+  if (reason.includes(warning)) return { reason, warned: true };
+  return { reason: warning.includes(reason) ? warning : `${reason} ${warning}`, warned: true };
 }
 
 /**

@@ -34,8 +34,20 @@ export function sessionNeed({ parts, call, turn }: CallRun): string | undefined 
   if (!parts.approvals.mayAsk) return undefined;
   const qualifiedName = parts.registry.get(call.name)?.qualifiedName ?? lateName(parts.registry, call.name);
   if (qualifiedName === undefined) return undefined;
-  const reason = neededIn(turn.session, parts.approvals, { qualifiedName, destructive: false });
-  return reason === undefined || isOfSettings(reason, qualifiedName) ? undefined : reason;
+  return ownNeed(turn.session, parts.approvals, qualifiedName);
+}
+
+/** Why an earlier approval of the tool does not allow this call: the own rule of its session, or of one above it, asks, or asked before a crash. */
+export function warningOf({ parts, plan, turn, resumed }: AdmittedCall): string | undefined {
+  return ownNeed(turn.session, parts.approvals, plan.qualifiedName) ?? resumed?.askedFor;
+}
+
+function ownNeed(session: Session, approvals: Pick<Approvals, "needed">, qualifiedName: string): string | undefined {
+  for (let one: Session | undefined = session; one !== undefined; one = rulingSession(one)) {
+    const reason = approvals.needed(qualifiedName, false, one);
+    if (reason !== undefined && !isOfSettings(reason, qualifiedName)) return reason;
+  }
+  return undefined;
 }
 
 /** Why a call of this tool in the session must be approved; undefined if it need not be. */

@@ -1,13 +1,21 @@
 /** Grants of this process's sessions besides the stored rules: a tool until the session ends, a digest once, everything a simulation allows. */
 import type { ApprovalScope, NewApproval } from "../../core/approval-store.ts";
+import type { ShownTool } from "../../core/approvals.ts";
+
+/** Grants that hold until a session ends. */
+interface Standing {
+  /** Tools by name, with the fingerprint of their definition at that time; undefined = any definition. */
+  readonly always: Map<string, string | undefined>;
+  /** Digests of calls. */
+  readonly inputs: Set<string>;
+}
 
 interface SessionGrants {
-  /** Tools allowed until the session ends, by name, with the fingerprint of their definition at that time; undefined = any definition. */
-  readonly always: Map<string, string | undefined>;
+  readonly unwarned: Standing;
+  /** Grants in view of the warning of the session's own rule. Only these answer a question with the warning. */
+  readonly warned: Standing;
   /** How many more calls are allowed once, by digest. */
   readonly once: Map<string, number>;
-  /** Digests of calls that are allowed until the session ends. */
-  readonly inputs: Set<string>;
   /** Whether the session is a simulation, whose grants are kept only here. */
   isSimulated: boolean;
 }
@@ -17,9 +25,11 @@ export class ApprovalGrants {
 
   /** Whether the session has allowed this call. A one-time grant is used up by it. */
   allow(question: NewApproval): boolean {
-    const { sessionId, digest } = question;
+    const { sessionId, digest, warned } = question;
     const grants = this.#sessions.get(sessionId);
-    return grants !== undefined && (isAlways(grants, question) || grants.inputs.has(digest) || takeOnce(grants, digest));
+    if (grants === undefined) return false;
+    const standing = warned === true ? [grants.warned] : [grants.unwarned, grants.warned];
+    return standing.some((one) => isAlways(one, question) || one.inputs.has(digest)) || takeOnce(grants, digest);
   }
 
   noteSimulated(sessionId: string): void {
@@ -31,9 +41,11 @@ export class ApprovalGrants {
   }
 
   /** Keeps the scope of an answer to a simulation's question. */
-  allowReached({ sessionId, toolName, definition, digest }: NewApproval, scope: ApprovalScope | undefined): void {
-    if (scope === "tool") this.allowAlways(sessionId, toolName, definition);
-    if (scope === "input") this.#of(sessionId).inputs.add(digest);
+  allowReached(question: NewApproval, scope: ApprovalScope | undefined): void {
+    const { sessionId, toolName, definition, digest } = question;
+    const warned = question.warned === true;
+    if (scope === "tool") this.allowAlways(sessionId, toolName, { definition, warned });
+    if (scope === "input") standingOf(this.#of(sessionId), warned).inputs.add(digest);
   }
 
   /** Allows one call. The returned function revokes the grant unless it was used. */
@@ -47,18 +59,20 @@ export class ApprovalGrants {
     };
   }
 
-  /** Returns false if the tool was allowed already. @param definition the fingerprint of the definition that the grant is for */
-  allowAlways(sessionId: string, toolName: string, definition?: string): boolean {
-    const { always } = this.#of(sessionId);
+  /** Returns false if the tool was allowed already. */
+  allowAlways(sessionId: string, toolName: string, { definition, warned }: ShownTool = {}): boolean {
+    const { always } = standingOf(this.#of(sessionId), warned);
     if (always.has(toolName) && always.get(toolName) === definition) return false;
     always.set(toolName, definition);
     return true;
   }
 
   /** Revokes the grant of `allowAlways` if it has the same definition. */
-  endAlways(sessionId: string, toolName: string, definition?: string): void {
-    const always = this.#sessions.get(sessionId)?.always;
-    if (always?.get(toolName) === definition) always?.delete(toolName);
+  endAlways(sessionId: string, toolName: string, { definition, warned }: ShownTool = {}): void {
+    const grants = this.#sessions.get(sessionId);
+    if (grants === undefined) return;
+    const { always } = standingOf(grants, warned);
+    if (always.get(toolName) === definition) always.delete(toolName);
   }
 
   forget(sessionId: string): void {
@@ -68,13 +82,21 @@ export class ApprovalGrants {
   #of(sessionId: string): SessionGrants {
     let grants = this.#sessions.get(sessionId);
     if (grants === undefined)
-      this.#sessions.set(sessionId, (grants = { always: new Map(), once: new Map(), inputs: new Set(), isSimulated: false }));
+      this.#sessions.set(sessionId, (grants = { unwarned: newStanding(), warned: newStanding(), once: new Map(), isSimulated: false }));
     return grants;
   }
 }
 
+function newStanding(): Standing {
+  return { always: new Map(), inputs: new Set() };
+}
+
+function standingOf({ warned, unwarned }: SessionGrants, isWarned = false): Standing {
+  return isWarned ? warned : unwarned;
+}
+
 /** False for an input with safety checks of the model's provider: the person who allowed the tool has not seen them. */
-function isAlways({ always }: SessionGrants, { toolName, definition, safetyChecks }: NewApproval): boolean {
+function isAlways({ always }: Standing, { toolName, definition, safetyChecks }: NewApproval): boolean {
   return always.has(toolName) && (always.get(toolName) ?? definition) === definition && safetyChecks === undefined;
 }
 

@@ -33,9 +33,9 @@ export class ApprovalRules {
     const rule = this.#always === undefined && this.#never === undefined ? "none" : this.#ruleFor(qualifiedName);
     if (rule === "never") return undefined;
     if (destructive) return reasonsOfSettings(qualifiedName).destructive;
-    if (rule === "always") return reasonsOfSettings(qualifiedName).always;
     // `session.id` is a getter that creates the id on first use, which few calls need
-    return session === undefined || this.#ofSessions.size === 0 ? undefined : this.#ofSessions.get(session.id)?.(qualifiedName);
+    const own = session === undefined || this.#ofSessions.size === 0 ? undefined : this.#ofSessions.get(session.id)?.(qualifiedName);
+    return own ?? (rule === "always" ? reasonsOfSettings(qualifiedName).always : undefined);
   }
 
   askMore(sessionId: string, rule: SessionRule): void {

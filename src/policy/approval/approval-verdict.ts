@@ -55,7 +55,8 @@ export interface RuleMaker {
 /** Returns the rule that results from an answer; undefined if the answer is for one call. @throws ToolError `invalid_argument` */
 export function ruleOfAnswer(question: NewApproval, verdict: ReadVerdict, maker: RuleMaker): ApprovalRule | undefined {
   const { scope, by, rule = {} } = verdict;
-  const { toolName, sessionId, digest, definition, simulated } = question;
+  const { toolName, sessionId, digest, definition, simulated, warned } = question;
+  const shown = warned === true ? { warnedIn: sessionId } : {};
   if (scope === undefined || scope === "once") return undefined;
   if (scope === "rule") {
     if (simulated)
@@ -64,11 +65,11 @@ export function ruleOfAnswer(question: NewApproval, verdict: ReadVerdict, maker:
         'Answer with the scope "once", "input" or "tool", which hold until the simulation ends, and add the rule separately.',
       );
     const made = newRule({ pattern: toolName, ...omitUndefined({ by }), ...rule }, maker);
-    if (matches(made.pattern, toolName)) return made;
+    if (matches(made.pattern, toolName)) return { ...made, ...shown };
     throw wrong(`The pattern ${JSON.stringify(made.pattern)} does not match ${toolName}, which was asked about.`);
   }
   const ofInput = scope === "input" ? { digest } : {};
-  return { id: maker.id, pattern: toolName, sessionId, definition, ...ofInput, scope, createdAt: maker.now, ...createdBy(by) };
+  return { id: maker.id, pattern: toolName, sessionId, definition, ...ofInput, scope, ...shown, createdAt: maker.now, ...createdBy(by) };
 }
 
 /** @throws ToolError `invalid_argument` for a pattern that cannot be used, or a time that has passed */
@@ -89,9 +90,10 @@ function createdBy(by: string | undefined): { readonly createdBy?: string } {
 
 /**
  * Whether a rule answers a question. Rules of one input or one tool apply only to the definition that was shown; safety checks of the model's
- * provider are allowed only by a rule for that very input.
+ * provider are allowed only by a rule for that very input, and a question with a warning only by a rule that answered one in the same session.
  */
-function ruleFits(rule: ApprovalRule, { toolName, sessionId, digest, definition, safetyChecks }: NewApproval): boolean {
+function ruleFits(rule: ApprovalRule, { toolName, sessionId, digest, definition, safetyChecks, warned }: NewApproval): boolean {
+  if (warned === true && rule.warnedIn !== sessionId) return false;
   if (rule.digest === undefined && safetyChecks !== undefined) return false;
   if (rule.sessionId !== undefined && rule.sessionId !== sessionId) return false;
   if (rule.digest !== undefined && rule.digest !== digest) return false;

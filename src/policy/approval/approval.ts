@@ -17,6 +17,7 @@ import type {
   NewApprovalRule,
   PendingApproval,
   SessionRule,
+  ShownTool,
 } from "../../core/approvals.ts";
 import type { ApprovalAnswer, Approver } from "../../core/ask.ts";
 import type { Store } from "../../core/store.ts";
@@ -171,9 +172,10 @@ export class ApprovalGate implements Approvals {
     return this.#grants.allowOnce(sessionId, digest);
   }
 
-  allowAlways(sessionId: string, toolName: string, definition?: string): void {
+  allowAlways(sessionId: string, toolName: string, shown: ShownTool = {}): void {
     // The grant ends once the rule is stored, which can be listed and revoked: a grant that stayed would outlast the rule's revocation.
-    if (!this.#grants.allowAlways(sessionId, toolName, definition) || this.#grants.isSimulated(sessionId)) return;
+    if (!this.#grants.allowAlways(sessionId, toolName, shown) || this.#grants.isSimulated(sessionId)) return;
+    const { definition, warned = false } = shown;
     const rule = {
       id: this.#ports.ids.next("rule"),
       pattern: toolName,
@@ -181,8 +183,8 @@ export class ApprovalGate implements Approvals {
       scope: "tool",
       createdAt: this.#ports.clock.wallTime(),
     } as const;
-    const kept = this.#store.addRule({ ...rule, ...omitUndefined({ definition }) });
-    const settled = this.#reported(kept.then(() => this.#grants.endAlways(sessionId, toolName, definition)));
+    const kept = this.#store.addRule({ ...rule, ...omitUndefined({ definition }), ...(warned ? { warnedIn: sessionId } : {}) });
+    const settled = this.#reported(kept.then(() => this.#grants.endAlways(sessionId, toolName, shown)));
     this.#ruleKept = Promise.all([this.#ruleKept, settled]).then(() => undefined);
     this.#write(settled);
   }
