@@ -1,7 +1,7 @@
 /** A conversation as the system prompt and messages of Anthropic's Messages API. */
 import type { ContentPart } from "../core/content.ts";
 import { pdfData } from "../core/data-uri.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { partText, type ToolResult } from "../core/result.ts";
 import { AlternatingTurns, type AskOptions, type TurnRules } from "./alternating-turns.ts";
@@ -29,6 +29,12 @@ export interface AnthropicConversation {
   readonly toolNames: ReadonlyMap<string, string>;
 }
 
+export interface AnthropicOptions extends AskOptions {
+  /** The names of the tools of the request that have `defer_loading`: `tool_reference` blocks may refer to these. @default none */
+  readonly deferred?: ReadonlySet<string>;
+}
+
+const NO_NAMES: ReadonlySet<string> = new Set();
 const ID_RULE = { allowed: /^[A-Za-z0-9_-]+$/u, maxLength: 64 };
 const MAX_TITLE_LENGTH = 500;
 
@@ -45,14 +51,17 @@ export const ANTHROPIC = "anthropic-messages";
  *
  * @see https://docs.anthropic.com/en/api/messages
  */
-export function toAnthropicMessages(messages: readonly ModelMessage[], { asks = false }: AskOptions = {}): AnthropicConversation {
+export function toAnthropicMessages(
+  messages: readonly ModelMessage[],
+  { asks = false, deferred = NO_NAMES }: AnthropicOptions = {},
+): AnthropicConversation {
   const { steps, toolNames } = conversationSteps(messages, ID_RULE);
   const system: JsonObject[] = [];
   const turns = new AlternatingTurns(TURNS);
   for (const step of steps) {
     if (step.kind === "assistant") {
       turns.answer(writeAssistant(step));
-      turns.results(writeResults(step));
+      turns.results(writeFound(step, deferred) ?? writeResults(step));
     } else if (step.kind !== "system") turns.say(writeSpoken(step));
     else if (turns.takesNotes) turns.say(writeNote(step));
     else system.push(...writeNote(step));
@@ -67,10 +76,7 @@ const writeAssistant = writtenOnce(
       ?.filter(isSendable)
       .map((block) => withReturnableName(block, callOf(block, step))) ?? ownBlocks(step),
 );
-const writeResults = writtenOnce((step: AssistantStep) => {
-  const made = nativeBlocks(step, ANTHROPIC, callIdOf) ?? [];
-  return step.calls.map(({ id, result }) => toolResultBlock(id, result, toolsetOf(made, id)));
-});
+const writeResults = writtenOnce((step: AssistantStep) => resultBlocks(step));
 const writeSpoken = writtenOnce(spokenBlocks);
 const writeNote = writtenOnce(({ content }: SpokenStep) => textBlock(contentText(content)));
 
@@ -96,6 +102,36 @@ function ownBlocks({ content, calls }: AssistantStep): readonly JsonObject[] {
     ...textBlock(contentText(content)),
     ...calls.map(({ id, name, input }) => ({ type: "tool_use", id, name, input: inputObject(input) })),
   ];
+}
+
+/** Returns the results of a step that refer to deferred tools; undefined if none does. They depend on the request, so they are not written once. */
+function writeFound(step: AssistantStep, deferred: ReadonlySet<string>): readonly JsonObject[] | undefined {
+  if (deferred.size === 0 || !step.calls.some(({ result }) => references(result, deferred).length > 0)) return undefined;
+  return resultBlocks(step).map((block, index) => {
+    const found = references(step.calls[index]?.result, deferred);
+    return found.length === 0 ? block : { ...block, content: found };
+  });
+}
+
+function resultBlocks(step: AssistantStep): readonly JsonObject[] {
+  const made = nativeBlocks(step, ANTHROPIC, callIdOf) ?? [];
+  return step.calls.map(({ id, result }) => toolResultBlock(id, result, toolsetOf(made, id)));
+}
+
+/**
+ * Returns the `tool_reference` blocks of an output that is an array of them. References to tools that the request does not defer are left out, as the
+ * API refuses them; if no other is left, the output is written as text.
+ *
+ * @see https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool
+ */
+function references(result: ToolResult | undefined, deferred: ReadonlySet<string>): readonly JsonObject[] {
+  const { output, content = [] } = result ?? {};
+  if (!isJsonArray(output) || content.length > 0 || isErrorAnswer(result) || !output.every(isReference)) return [];
+  return output.flatMap(({ tool_name: name }) => (deferred.has(name) ? [{ type: "tool_reference", tool_name: name }] : []));
+}
+
+function isReference(block: JsonValue): block is { readonly tool_name: string } {
+  return isJsonObject(block) && block["type"] === "tool_reference" && typeof block["tool_name"] === "string";
 }
 
 function callIdOf(block: JsonValue): string | undefined {

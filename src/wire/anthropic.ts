@@ -1,9 +1,8 @@
-import type { JsonObject } from "../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { ModelRequest, ModelTool } from "../core/model.ts";
-import type { AskOptions } from "./alternating-turns.ts";
 import { checkingAnswers } from "./answered-calls.ts";
-import { ANTHROPIC, isThought, toAnthropicMessages, toolResultBlock, toolsetIn } from "./anthropic-conversation.ts";
+import { ANTHROPIC, isThought, toAnthropicMessages, toolResultBlock, toolsetIn, type AnthropicOptions } from "./anthropic-conversation.ts";
 import { ADAPTIVE, claudeCanBeForced, claudeEfforts, claudeTakesTemperature } from "./anthropic/claude-models.ts";
 import { MessageReader } from "./anthropic/message-reader.ts";
 import { withoutThoughts } from "./anthropic/refused-thoughts.ts";
@@ -36,7 +35,8 @@ const DEFAULT_MAX_TOKENS = 8_192;
  *
  * Thinking, its signatures and provider-executed calls are kept in `native` and sent back unchanged. Calls of client tools that Anthropic defines
  * (`bash_20250124`, `text_editor_…`, `memory_…`, `computer_…`) are calls like any other; calls of a toolset (`computer_toolset_…`,
- * `browser_toolset_…`) are calls of its one tool, with the member's name as `action` in their input.
+ * `browser_toolset_…`) are calls of its one tool, with the member's name as `action` in their input. In a request, an output of `tool_reference`
+ * objects is sent as such blocks, as far as they refer to tools of the request that have `defer_loading`.
  *
  * @see https://docs.anthropic.com/en/api/messages
  */
@@ -81,9 +81,15 @@ function ownNames(words: JsonObject): readonly string[] {
 
 function encodeMessages(
   messages: readonly ModelMessage[],
-  { tools = true, asks = false }: EncodeMessagesOptions & AskOptions = {},
+  { tools = true, ...options }: EncodeMessagesOptions & AnthropicOptions = {},
 ): EncodedMessages {
-  return toAnthropicMessages(tools ? messages : asTextNotes(messages), { asks });
+  return toAnthropicMessages(tools ? messages : asTextNotes(messages), options);
+}
+
+/** Returns the names of the tools that the model sees once a result refers to them. */
+function deferredIn(tools: JsonValue): ReadonlySet<string> {
+  const deferred = isJsonArray(tools) ? tools.filter(isJsonObject).filter((tool) => tool["defer_loading"] === true) : [];
+  return new Set(deferred.flatMap(namedWords));
 }
 
 function encodeRequest(request: ModelRequest, { model, stream = true, strict = false }: WireTarget): EncodedRequest {
@@ -93,7 +99,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   const notes: WireNote[] = [...encoded.notes];
   candidateCount(request, { format: ANTHROPIC, most: 1 }, notes);
   const offered = tools.length > 0 || native["tools"] !== undefined;
-  const said = encodeMessages(request.messages, { tools: offered, asks: true });
+  const said = encodeMessages(request.messages, { tools: offered, asks: true, deferred: deferredIn(native["tools"] ?? tools) });
   const system = [...systemBlocks(request.system), ...(said.system ?? [])];
   const { thinking, ...effort } = effortFields(
     request,
