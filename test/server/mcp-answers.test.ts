@@ -8,6 +8,7 @@ import { omitUndefined } from "../../src/core/base/omit-undefined.ts";
 import { mcpToolset } from "../../src/engine/mcp.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { toCallAnswer, type CallAnswer } from "../../src/server/mcp/call-result.ts";
+import { loopbackMcp, modern, toolList } from "../engine/mcp/loopback-mcp.ts";
 import { ERAS, listening, openRuntime, overStdio } from "./mcp-clients.ts";
 import { rawSession } from "./mcp-raw-session.ts";
 
@@ -109,6 +110,28 @@ describe("an answer over MCP", () => {
       structuredContent: { celsius: 4, sky: "grey" },
     });
   });
+
+  test.each(ERAS)(
+    "is text marked as an error where a credential was removed from it, which its schema does not allow (%s)",
+    async (era) => {
+      const token = "0123456789abcdef";
+      const outputSchema = { type: "object", properties: { echo: { pattern: "^[0-9a-f]{16}$" } } };
+      for (const content of [[], [{ type: "text", text: "Echoed." }]]) {
+        const { url } = await loopbackMcp({
+          ...modern(),
+          "tools/list": () => toolList([], { tools: [{ name: "echo", inputSchema: { type: "object" }, outputSchema }] }),
+          "tools/call": () => ({ resultType: "complete", content, structuredContent: { echo: token } }),
+        });
+        const far = mcpToolset("far", { url, auth: { type: "bearer", token } });
+        const { runtime } = await openRuntime({ toolsets: [far], approval: { never: ["*"] } });
+        const { client } = await overStdio(runtime, { era });
+        const [tool] = (await client.listTools()).tools;
+        const answer = await client.callTool({ name: tool?.name ?? "" });
+        expect(answer).toMatchObject({ content: [...content, { type: "text", text: '{"echo":"[token]"}' }], isError: true });
+        expect(answer).not.toHaveProperty("structuredContent");
+      }
+    },
+  );
 
   // Servers on fastmcp 4 and on the official Python library answer so with a string, a number or an array.
   test.each<readonly [string, JsonValue, readonly string[], readonly string[]]>([

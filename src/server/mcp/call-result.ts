@@ -8,7 +8,9 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { partText, resultText, type ToolResult } from "../../core/result.ts";
 import { providerName } from "../../wire/provider-name.ts";
-import type { Tool } from "../../core/tool.ts";
+import { compileSchema, type Validator } from "../../schema/compile-schema.ts";
+import type { JsonSchema, Tool } from "../../core/tool.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 
 export interface CallAnswer {
   readonly content: readonly JsonObject[];
@@ -24,7 +26,7 @@ export interface CallAnswer {
  * `structuredContent` is sent if the tool has an output schema, or if the whole answer is an object; `content` then has the JSON as well. If a tool
  * without an output schema answers with content parts, only these are sent: its output is for the program that runs it. A result that is not `ok` is
  * marked as an error, with the text that a model would read and without structured content, because a client refuses content that does not match the
- * tool's schema.
+ * tool's schema. The same applies to an `ok` output that does not match it, such as one from which a credential was removed.
  *
  * @param revision the client's revision: if it is older than a kind of content, it would refuse the whole answer, so that content is sent as text
  * @see https://modelcontextprotocol.io/specification/2025-11-25/server/tools#structured-content
@@ -35,16 +37,33 @@ export function toCallAnswer(result: ToolResult, tool: Tool | undefined, revisio
     return { content: [{ type: "text", text: resultText(result, (name) => providerName(name)) }], isError: true, ...meta };
   const { output, content, truncation } = result;
   const promised = tool?.outputSchema !== undefined;
+  const isRefused = promised && output !== undefined && !fits(output, tool.outputSchema);
   if (content === undefined) {
     const isWhole = truncation === undefined;
-    if (!isWhole && promised) return { content: textOf(output), isError: true, ...meta };
+    if ((!isWhole && promised) || isRefused) return { content: textOf(output), isError: true, ...meta };
     const structured = isWhole && output !== undefined && (promised || isJsonObject(output)) ? { structuredContent: output } : {};
     return { content: textOf(output), ...structured, ...meta };
   }
   const blocks = content.map((part) => knownBlock(part, revision));
   if (!promised || output === undefined) return { content: blocks, ...meta };
   const missing = isSaid(content, output) ? [] : textOf(output);
-  return { content: [...blocks, ...missing], structuredContent: output, ...meta };
+  return { content: [...blocks, ...missing], ...(isRefused ? { isError: true } : { structuredContent: output }), ...meta };
+}
+
+/** The validators of output schemas, which do not change while their tools are offered. */
+const VALIDATORS = new WeakMap<object, Validator>();
+
+function fits(output: JsonValue, schema: JsonSchema): boolean {
+  if (typeof schema === "boolean") return schema;
+  return getOrAdd(VALIDATORS, schema, compiled).check(output);
+}
+
+function compiled(schema: object): Validator {
+  try {
+    return compileSchema(schema);
+  } catch {
+    return compileSchema(true); // a call of the tool says what is wrong with it
+  }
 }
 
 function textOf(output: JsonValue | undefined): readonly JsonObject[] {
