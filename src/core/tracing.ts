@@ -11,6 +11,8 @@ export interface Tracing {
   continueTrace<T>(read: (name: string) => string | undefined, work: () => T): T;
   /** Runs an attempt of a call, so that spans of its handler belong to the call. */
   withinCall<T>(callId: string, work: () => T): T;
+  /** Called with the error of each attempt that fails, before the events that report it: these have no cause. Must not throw. */
+  failAttempt?(callId: string, error: ToolError): void;
   /** Ends the spans of a call that continues in another process. */
   leaveCall?(callId: string): void;
   /** Returns the headers that continue the trace in a request that a call makes, or without a call id the current span; undefined outside a trace. */

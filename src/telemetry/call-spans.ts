@@ -1,11 +1,13 @@
 /** Makes a span for each call from the events of its runtime. */
 import { SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import type { Attributes, Context, Link, Span } from "@opentelemetry/api";
+import type { ErrorInfo, ToolError } from "../core/error.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Registry } from "../registry/registry.ts";
 import { AGENT_NAME, CALL_ID } from "./context-keys.ts";
+import { Failures } from "./failures.ts";
 import type { Instruments } from "./instruments.ts";
 import { McpDurations } from "./mcp-durations.ts";
 import type { ProviderWatch } from "./provider-watch.ts";
@@ -40,6 +42,7 @@ export class CallSpans {
   readonly #registry: Registry;
   readonly #contents: CallContents;
   readonly #open = new Map<string, OpenCall>();
+  readonly #failures = new Failures();
   readonly #mcpDurations: McpDurations;
   /** Links to the calls in the process that began them, by the ids of jobs. */
   readonly #begunBy = new Map<string, Link>();
@@ -50,7 +53,7 @@ export class CallSpans {
     this.#watch = watch;
     this.#registry = registry;
     this.#contents = contents;
-    this.#mcpDurations = new McpDurations(registry);
+    this.#mcpDurations = new McpDurations(registry, this.#failures);
   }
 
   /** The context of a call that has not ended. */
@@ -77,6 +80,11 @@ export class CallSpans {
     }
   }
 
+  fail(callId: string, error: ToolError): void {
+    const { tracer, instruments } = this.#watch;
+    if (tracer !== undefined || instruments !== undefined) this.#failures.note(callId, error); // the end of the call forgets it
+  }
+
   /** Ends the span of a call that continues in another process, and has no result here. */
   leave(callId: string): void {
     const open = this.#open.get(callId);
@@ -93,6 +101,7 @@ export class CallSpans {
   #forget(callId: string): void {
     this.#open.delete(callId);
     this.#begunBy.delete(callId);
+    this.#failures.forget(callId);
   }
 
   #trace(event: CallEvent): void {
@@ -119,7 +128,7 @@ export class CallSpans {
         return void this.#spanOf(event)?.addEvent("haft.retry", {
           "haft.attempt": event.attempt,
           "haft.retry.delay_ms": event.delayMs,
-          [ATTRIBUTES.errorType]: event.error.code,
+          ...this.#failures.attributesOf(event.callId, event.error),
         });
       case "call-block":
         return void this.#spanOf(event)?.addEvent("haft.block", { "haft.block.duration_ms": event.blockedMs });
@@ -215,10 +224,10 @@ export class CallSpans {
   }
 
   /** Records the output. Error messages quote arguments and results, so they are recorded only together with results. */
-  #recordOutput(span: Span, { error, status, output, content }: ToolResult): void {
+  #recordOutput(span: Span, { callId, error, status, output, content }: ToolResult): void {
     const { recordOutputs, redact } = this.#contents;
     if (isFailure(status) && error !== undefined) {
-      span.setAttribute(ATTRIBUTES.errorType, error.code);
+      span.setAttributes({ ...this.#failures.attributesOf(callId, error), [ATTRIBUTES.errorCode]: error.code });
       span.setStatus({ code: SpanStatusCode.ERROR, message: recordOutputs ? recordedText(error.message, redact) : error.code });
     }
     const answer = output ?? content;
@@ -235,13 +244,20 @@ export class CallSpans {
           [ATTRIBUTES.waitReason]: event.reason,
         });
       case "call-retry":
-        return instruments.retries.add(1, { [ATTRIBUTES.toolName]: shownName(event.toolName), [ATTRIBUTES.errorType]: event.error.code });
+        return instruments.retries.add(1, {
+          [ATTRIBUTES.toolName]: shownName(event.toolName),
+          ...this.#errorType(event.callId, event.error),
+        });
       case "call-orphan":
         return instruments.orphans.add(1, { [ATTRIBUTES.toolName]: shownName(event.toolName) });
       case "circuit-change":
         return instruments.circuits.add(1, { [ATTRIBUTES.toolName]: shownName(event.toolName), [ATTRIBUTES.circuitState]: event.state });
       default:
     }
+  }
+
+  #errorType(callId: string, error: ErrorInfo): Attributes {
+    return { [ATTRIBUTES.errorType]: this.#failures.attributesOf(callId, error)[ATTRIBUTES.errorType] };
   }
 
   /** Measures the end of a call. A name without a tool is arbitrary text of a model, and would create a new time series for each value. */
@@ -251,7 +267,7 @@ export class CallSpans {
       [ATTRIBUTES.toolName]: this.#registry.get(result.name) === undefined ? OTHER : shownName(result.name),
       [ATTRIBUTES.toolType]: "function",
       [ATTRIBUTES.callOrigin]: result.origin,
-      ...(isFailure(result.status) && result.error !== undefined ? { [ATTRIBUTES.errorType]: result.error.code } : {}),
+      ...(isFailure(result.status) && result.error !== undefined ? this.#errorType(callId, result.error) : {}),
       ...(agentName === undefined ? {} : { [ATTRIBUTES.agentName]: agentName }),
     });
   }

@@ -1,8 +1,11 @@
 /** Measures how long MCP servers take to answer, for each attempt of a call. */
+import type { Attributes } from "@opentelemetry/api";
 import { getOrAdd } from "../core/base/get-or-add.ts";
+import type { ErrorInfo } from "../core/error.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Registry } from "../registry/registry.ts";
+import type { Failures } from "./failures.ts";
 import type { Instruments } from "./instruments.ts";
 import { ATTRIBUTES, OPERATIONS } from "./semantic-conventions.ts";
 import { isMcpTool, mcpAttributes } from "./server-attributes.ts";
@@ -11,7 +14,8 @@ import { shownName } from "./shown-name.ts";
 /** An attempt that has ended. */
 interface Attempt {
   readonly durationMs: number;
-  readonly errorType: string | undefined;
+  /** Attributes of the error; none if it succeeded. */
+  readonly failure: Attributes;
 }
 
 /** The attempts of an unfinished call. */
@@ -23,11 +27,13 @@ interface OpenCall {
 
 export class McpDurations {
   readonly #registry: Registry;
+  readonly #failures: Failures;
   /** By call id. */
   readonly #open = new Map<string, OpenCall>();
 
-  constructor(registry: Registry) {
+  constructor(registry: Registry, failures: Failures) {
     this.#registry = registry;
+    this.#failures = failures;
   }
 
   hear(event: RuntimeEvent, instruments: Instruments): void {
@@ -37,9 +43,9 @@ export class McpDurations {
           getOrAdd(this.#open, event.callId, (): OpenCall => ({ ended: [], sentAt: undefined })).sentAt = event.at;
         return;
       case "call-retry":
-        return this.#end(event, event.error.code);
+        return this.#end(event, event.error);
       case "call-end":
-        this.#end(event, event.result.error?.code);
+        this.#end(event, event.result.error);
         this.#measure(event.result, instruments);
         return this.leave(event.callId);
       default:
@@ -52,10 +58,11 @@ export class McpDurations {
   }
 
   /** Notes the end of an attempt. Does nothing between attempts: the call was refused, or waited for a retry. */
-  #end({ callId, at }: { readonly callId: string; readonly at: number }, errorType: string | undefined): void {
+  #end({ callId, at }: { readonly callId: string; readonly at: number }, error: ErrorInfo | undefined): void {
     const open = this.#open.get(callId);
     if (open?.sentAt === undefined) return;
-    open.ended.push({ durationMs: Math.max(0, at - open.sentAt), errorType });
+    const failure = error === undefined ? {} : this.#failures.attributesOf(callId, error);
+    open.ended.push({ durationMs: Math.max(0, at - open.sentAt), failure });
     open.sentAt = undefined;
   }
 
@@ -63,12 +70,12 @@ export class McpDurations {
   #measure({ callId, name, origin, fault }: ToolResult, instruments: Instruments): void {
     const entry = this.#registry.get(name);
     if (entry === undefined || origin !== "live" || fault !== undefined) return;
-    for (const { durationMs, errorType } of this.#open.get(callId)?.ended ?? [])
+    for (const { durationMs, failure } of this.#open.get(callId)?.ended ?? [])
       instruments.mcpDuration.record(durationMs / 1_000, {
         [ATTRIBUTES.operation]: OPERATIONS.tool,
         [ATTRIBUTES.toolName]: shownName(name),
         ...mcpAttributes(entry.tool),
-        ...(errorType === undefined ? {} : { [ATTRIBUTES.errorType]: errorType }),
+        ...failure,
       });
   }
 }

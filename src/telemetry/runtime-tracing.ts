@@ -40,6 +40,10 @@ export class RuntimeTracing implements Tracing {
     return within(this.#calls.contextOf(callId), work);
   }
 
+  failAttempt(callId: string, error: ToolError): void {
+    this.#calls.fail(callId, error);
+  }
+
   leaveCall(callId: string): void {
     this.#calls.leave(callId);
   }

@@ -44,12 +44,15 @@ export const ATTRIBUTES = {
   serverAddress: "server.address",
   serverPort: "server.port",
   errorType: "error.type",
+  rpcStatus: "rpc.response.status_code",
+  httpStatus: "http.response.status_code",
   // Haft's own names, for what the conventions do not cover.
   callId: "haft.call.id",
   turnId: "haft.turn.id",
   callStatus: "haft.call.status",
   callOrigin: "haft.call.origin",
   callAttempts: "haft.call.attempts",
+  errorCode: "haft.error.code",
   waitReason: "haft.wait.reason",
   circuitState: "haft.circuit.state",
   stopReason: "haft.stop.reason",
@@ -79,6 +82,9 @@ export const BOUNDARIES = {
   agentSeconds: [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 25.6, 51.2, 102.4, 204.8, 409.6],
   tokens: [1, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216, 67_108_864],
 };
+
+/** The conventions' `error.type` of a call over MCP whose tool itself reported a failure. */
+export const TOOL_ERROR = "tool_error";
 
 /** The conventions' replacement for attribute values of high cardinality. */
 export const OTHER = "_OTHER";

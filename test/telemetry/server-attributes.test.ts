@@ -153,7 +153,7 @@ test("each request to an MCP server is measured, with its error where there is o
   };
   const measured = points.filter(({ metric }) => metric === "mcp.client.operation.duration");
   expect(measured.map(({ attributes, count, unit }) => ({ attributes, count, unit }))).toEqual([
-    { attributes: { ...common, "error.type": "execution_failed" }, count: 1, unit: "s" },
+    { attributes: { ...common, "error.type": "tool_error" }, count: 1, unit: "s" },
     { attributes: common, count: 1, unit: "s" },
   ]);
   expect(measured[0]?.bounds).toEqual([0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60, 120, 300]);

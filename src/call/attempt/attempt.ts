@@ -370,6 +370,7 @@ function attemptFailed(run: AdmittedCall, context: AttemptContext, thrown: unkno
   writeEnded(run);
   if (!run.plan.holdsNothing) release(run);
   const error = classifyError(thrown);
+  run.parts.tracing?.failAttempt?.(run.callId, error);
   if (run.plan.tool.composite === true && wasKeptByStore(error, run.plan.tool.execute)) run.attempts = 0;
   if (run.timing !== undefined) noteAttempt(run, error.code);
   noteAnswer(run, error, error === thrown);

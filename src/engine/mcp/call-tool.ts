@@ -116,6 +116,9 @@ function headersOf({ inputSchema }: Tool, input: JsonObject): Readonly<Record<st
 /** Maximum number of characters of an error's JSON that are shown. */
 const MAX_REASON_CHARS = 2_000;
 
+/** The cause of an error that a tool itself reported. */
+const TOOL_ERROR = Object.freeze({ isError: true });
+
 /**
  * Converts an answer: `structuredContent` becomes the output, `content` the parts, in order. Parts of an unknown kind are kept as JSON text.
  *
@@ -127,7 +130,8 @@ export function toToolOutput(answer: unknown, server: string): ToolOutput {
     throw new ToolError("invalid_output", `MCP server "${server}" answered tools/call with something that is not an object.`);
   const { content: given = [], structuredContent: output } = answer;
   const content = partsOf(given).map(toPart);
-  if (answer["isError"] === true) throw new ToolError("execution_failed", reasonOf(content, output), { outcome: outcomeOf(answer) });
+  if (answer["isError"] === true)
+    throw new ToolError("execution_failed", reasonOf(content, output), { outcome: outcomeOf(answer), cause: TOOL_ERROR });
   return new ToolOutput({
     ...(output === undefined ? {} : { output }),
     ...(content.length === 0 && output !== undefined ? {} : { content }),
