@@ -17,6 +17,8 @@ export interface Tracing {
   leaveCall?(callId: string): void;
   /** Returns the headers that continue the trace in a request that a call makes, or without a call id the current span; undefined outside a trace. */
   headersOf(callId?: string): TraceHeaders | undefined;
+  /** Measures a request or a session of an MCP client that the runtime served. Called at its end. Must not throw. */
+  measureServed?(served: ServedRequest | ServedSession): void;
   beginRun(run: TracedRun): TracedWork<TracedRunEnd>;
   beginRequest(request: TracedRequest): TracedRequestWork;
 }
@@ -70,3 +72,26 @@ export interface TracedRequest {
 
 /** The end of a model request: the reply, or the error. */
 export type TracedRequestEnd = { readonly reply: ModelReply } | { readonly error: ToolError };
+
+/** A session of an MCP client that has ended: a connection over stdio, or a session over HTTP of a revision that has them. */
+export interface ServedSession {
+  readonly of: "session";
+  readonly durationMs: number;
+  /** The negotiated revision of the protocol. */
+  readonly protocolVersion: string;
+  readonly transport: "stdio" | "http";
+  /** Why it ended, unless the client or the server ended it. */
+  readonly error?: ToolError | undefined;
+}
+
+/** A request of an MCP client that was answered. */
+export interface ServedRequest extends Omit<ServedSession, "of" | "error"> {
+  readonly of: "request";
+  readonly method: string;
+  /** The name of the tool to call; undefined if it does not exist. */
+  readonly toolName?: string | undefined;
+  /** The name of the prompt that was returned. */
+  readonly promptName?: string | undefined;
+  /** How it failed: the code of the JSON-RPC error, or `tool-error` if the call of the tool failed. */
+  readonly failure?: number | "tool-error" | undefined;
+}

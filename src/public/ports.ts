@@ -4,4 +4,14 @@ export type { AskRequest } from "../core/ask.ts";
 export type { LockRequest, Locks, LockTicket } from "../core/locks.ts";
 export type { Clock, Expiring, Ids, Log, LogFields, Random, Timer } from "../core/ports.ts";
 export type { SlotLimit, Slots, SlotWaiter } from "../core/slots.ts";
-export type { TracedRequest, TracedRequestEnd, TracedRequestWork, TracedRun, TracedRunEnd, TracedWork, Tracing } from "../core/tracing.ts";
+export type {
+  ServedRequest,
+  ServedSession,
+  TracedRequest,
+  TracedRequestEnd,
+  TracedRequestWork,
+  TracedRun,
+  TracedRunEnd,
+  TracedWork,
+  Tracing,
+} from "../core/tracing.ts";

@@ -10,6 +10,8 @@ export class Instruments {
   readonly toolDuration: Histogram;
   readonly agentDuration: Histogram;
   readonly mcpDuration: Histogram;
+  readonly servedDuration: Histogram;
+  readonly servedSession: Histogram;
   readonly waitDuration: Histogram;
   readonly retries: Counter;
   readonly orphans: Counter;
@@ -25,6 +27,8 @@ export class Instruments {
     this.toolDuration = duration(METRICS.toolDuration, "The duration of a single tool execution.");
     this.agentDuration = duration(METRICS.agentDuration, "The duration of a single run of an agent.", BOUNDARIES.agentSeconds);
     this.mcpDuration = duration(METRICS.mcpDuration, "The duration of a request to an MCP server.", BOUNDARIES.mcpSeconds);
+    this.servedDuration = duration(METRICS.servedDuration, "The duration of a request of an MCP client.", BOUNDARIES.mcpSeconds);
+    this.servedSession = duration(METRICS.servedSession, "The duration of a session of an MCP client.", BOUNDARIES.mcpSeconds);
     this.waitDuration = duration(METRICS.waitDuration, "The time that a call waited for a lock or a slot.");
     this.#tokens = meter.createHistogram(METRICS.tokens, {
       description: "Number of input and output tokens used.",

@@ -4,7 +4,16 @@ import type { Attributes, Context, Histogram, Link, Span } from "@opentelemetry/
 import type { ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
 import type { ModelRequest, TokenUsage } from "../core/model.ts";
-import type { TracedRequest, TracedRequestWork, TracedRun, TracedRunEnd, TracedWork, Tracing } from "../core/tracing.ts";
+import type {
+  ServedRequest,
+  ServedSession,
+  TracedRequest,
+  TracedRequestWork,
+  TracedRun,
+  TracedRunEnd,
+  TracedWork,
+  Tracing,
+} from "../core/tracing.ts";
 import type { TraceHeaders } from "../core/trace-headers.ts";
 import { isSendable } from "../net/request-head.ts";
 import { AGENT_NAME, CALL_ID } from "./context-keys.ts";
@@ -12,6 +21,7 @@ import type { CallContents, CallSpans } from "./call-spans.ts";
 import type { ProviderWatch } from "./provider-watch.ts";
 import { finishWord, replyContents, requestContents, runInput, runOutput } from "./recorded-messages.ts";
 import { ATTRIBUTES, OPERATIONS, modelNames } from "./semantic-conventions.ts";
+import { measureServed } from "./served-mcp.ts";
 import { serverAttributes } from "./server-attributes.ts";
 import { linkTo } from "./span-links.ts";
 import { activeContext, unharmed, within } from "./unharmed.ts";
@@ -56,6 +66,11 @@ export class RuntimeTracing implements Tracing {
     unharmed(() => context.with(own, inject)); // Sentry's propagator injects only the active context
     const sendable = Object.entries(headers).filter(([name, value]) => isSendable(name, value));
     return sendable.length === 0 ? undefined : Object.fromEntries(sendable);
+  }
+
+  measureServed(served: ServedRequest | ServedSession): void {
+    const { instruments } = this.#watch.look();
+    if (instruments !== undefined) unharmed(() => measureServed(served, instruments));
   }
 
   beginRun({ clock, sessionId, agentName, model, input, sentIn = [] }: TracedRun): TracedWork<TracedRunEnd> {

@@ -38,7 +38,7 @@ export function mcpAttributes({ metadata }: Tool): Attributes {
 }
 
 /** Network attributes of a transport; none for a transport of the program. */
-function networkAttributes(transport: unknown): Attributes {
+export function networkAttributes(transport: unknown): Attributes {
   if (transport === "custom") return {};
   if (transport === "stdio") return { [ATTRIBUTES.networkTransport]: "pipe" };
   return { [ATTRIBUTES.networkTransport]: "tcp", [ATTRIBUTES.networkProtocol]: "http" };

@@ -556,6 +556,8 @@ const SUBJECTS: Readonly<
       "LogFields",
       "PendingApproval",
       "Random",
+      "ServedRequest",
+      "ServedSession",
       "ShownTool",
       "SlotLimit",
       "SlotWaiter",

@@ -8,6 +8,7 @@ import type { CallAnswer } from "./call-result.ts";
 import { callLogOf, type CallLog } from "../auth/call-log.ts";
 import { untilOver } from "../api/until-over.ts";
 import type { Exchange } from "./exchange.ts";
+import { measured, type Asked } from "./measure.ts";
 import { settingsOf, type McpServerOptions, type Settings } from "./options.ts";
 import { addPeerHandlers } from "./peer-handlers.ts";
 import { Peers, isPeerError } from "./peers.ts";
@@ -33,11 +34,8 @@ import { Tasks } from "./tasks/tasks.ts";
 import { addToolHandlers, answerCall, stopping } from "./tool-handlers.ts";
 import { ToolList } from "./tool-list.ts";
 
-interface Asked {
-  readonly method: string;
+interface Handled extends Asked {
   readonly handler: Handler;
-  readonly request: McpRequest;
-  readonly context: ServerContext;
 }
 
 export class Gateway implements Shared {
@@ -124,7 +122,8 @@ export class Gateway implements Shared {
       connection: MODERN_CONNECTION,
       info: { era: "modern", caller, isTold: false, session: noSession },
     };
-    return this.#answer(CALL_METHOD, () => answerCall(serving, request, context));
+    const asked = { method: CALL_METHOD, request, context, server: MODERN_SERVER };
+    return this.#answer(asked, () => answerCall(serving, request, context));
   }
 
   /** Functions that register request handlers at a server instance. */
@@ -133,15 +132,21 @@ export class Gateway implements Shared {
       handle: (method, handler) => {
         // the SDK types each method's result by the schema that the result is checked against
         const untyped = server as unknown as { setRequestHandler(method: string, handler: Handler): void };
-        untyped.setRequestHandler(method, (request, context) => this.#answerIn(info, { method, handler, request, context }));
+        untyped.setRequestHandler(method, (request, context) => this.#answerIn(info, { method, handler, request, context, server }));
       },
       handleCalls: (handler) => {
         handleUnchecked(server, CALL_METHOD, async (request, context) =>
-          this.#answerIn(info, { method: CALL_METHOD, handler, request, context: await this.suspensions.withVerifiedState(context) }),
+          this.#answerIn(info, {
+            method: CALL_METHOD,
+            handler,
+            request,
+            context: await this.suspensions.withVerifiedState(context),
+            server,
+          }),
         );
       },
       handleOther: (method, handler) =>
-        handleUnchecked(server, method, (request, context) => this.#answerIn(info, { method, handler, request, context })),
+        handleUnchecked(server, method, (request, context) => this.#answerIn(info, { method, handler, request, context, server })),
     };
   }
 
@@ -196,18 +201,24 @@ export class Gateway implements Shared {
     return capabilities;
   }
 
-  async #answerIn({ requests, unanswered }: ConnectionInfo, { method, handler, request, context }: Asked): Promise<unknown> {
+  async #answerIn({ requests, unanswered }: ConnectionInfo, asked: Handled): Promise<unknown> {
+    const { handler, request, context } = asked;
     const { id } = context.mcpReq;
     requests?.add(id);
     try {
-      return await this.#answer(method, () => handler(request, context));
+      return await this.#answer(asked, () => handler(request, context));
     } finally {
       requests?.delete(id);
       if (context.mcpReq.signal.aborted) unanswered?.(id);
     }
   }
 
-  async #answer<T>(method: string, answer: () => T): Promise<Awaited<T>> {
+  #answer<T>(asked: Asked, answer: () => T): Promise<Awaited<T>> {
+    if (this.runtime.tracing?.measureServed === undefined) return this.#answered(asked.method, answer);
+    return measured(this, asked, () => this.#answered(asked.method, answer));
+  }
+
+  async #answered<T>(method: string, answer: () => T): Promise<Awaited<T>> {
     if (this.#isStopping) throw stopping(this.sdk);
     const running = (async () => await answer())();
     this.#running.add(running);

@@ -2,6 +2,7 @@
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { Gateway } from "./gateway.ts";
+import { beginSession } from "./measure.ts";
 import { refusal } from "../http/guard.ts";
 import type { HttpSettings } from "./http-options.ts";
 import { INVALID_REQUEST } from "../../engine/mcp/rpc-codes.ts";
@@ -16,6 +17,8 @@ const SESSION_NOT_FOUND = -32_001;
 interface ClientSession {
   readonly transport: SessionTransport;
   readonly close: () => Promise<void>;
+  /** Measures the session, at its end. */
+  readonly measure: () => void;
   /** The session's caller, with the principal of its latest request: rules apply to the claims of the current token, not of an earlier one. */
   readonly caller: { -readonly [Name in keyof Caller]: Caller[Name] };
   readonly requests: ReadonlySet<RequestId>;
@@ -77,13 +80,15 @@ export class HttpSessions {
     const requests = new Set<RequestId>();
     const unanswered = (id: RequestId): void => transport.leaveUnanswered(id);
     const server = this.#gateway.makeServer({ era: "legacy", caller, isTold: true, requests, unanswered, session: seatSession });
+    const measure = beginSession(this.#gateway, "http");
     const close = async (): Promise<void> => {
       await server.close();
       await session?.close();
     };
     const transport: SessionTransport = sessionTransport(sdk.WebStandardStreamableHTTPServerTransport, {
       sessionIdGenerator: newSecret,
-      onsessioninitialized: (id) => this.#add(id, { transport, caller, close, requests, streams: 0, forgetIdle: () => {} }),
+      onsessioninitialized: (id) =>
+        this.#add(id, { transport, caller, close, measure: () => measure(server), requests, streams: 0, forgetIdle: () => {} }),
       onsessionclosed: (id) => this.#end(id),
     });
     await server.connect(transport);
@@ -137,6 +142,7 @@ export class HttpSessions {
     const session = this.#sessions.get(id);
     if (session === undefined || !this.#sessions.delete(id)) return;
     session.forgetIdle();
+    session.measure();
     await session.close();
   }
 }

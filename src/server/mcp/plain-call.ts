@@ -4,7 +4,7 @@ import type { HeaderReader } from "../http/request-head.ts";
 import type { RequestId } from "./serving.ts";
 
 /** The revision whose requests are self-contained. */
-const MODERN_VERSION = "2026-07-28";
+export const MODERN_VERSION = "2026-07-28";
 export const CALL_METHOD = "tools/call";
 
 /** A call with no fields but these. */

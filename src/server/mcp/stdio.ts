@@ -1,6 +1,6 @@
 /** Serves one client over standard input and output. */
 import { Transform, type Readable, type Writable } from "node:stream";
-import type { JSONRPCMessage } from "@modelcontextprotocol/server";
+import type { JSONRPCMessage, Server } from "@modelcontextprotocol/server";
 import { ToolError, describeThrown, isToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
@@ -11,12 +11,13 @@ import { requestId } from "../../engine/mcp/oversize-answer.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { Listened } from "./listened.ts";
+import { beginSession } from "./measure.ts";
 import { SERVER_OPTIONS, type McpServerOptions } from "./options.ts";
 import { checkLine } from "./malformed-request.ts";
 import { INVALID_REQUEST } from "../../engine/mcp/rpc-codes.ts";
 import { protocolOutput } from "./protocol-output.ts";
 import { loadServer, loadStdio, type ServerModule } from "./sdk.ts";
-import { LOCAL_CALLER } from "./serving.ts";
+import { LOCAL_CALLER, type ConnectionInfo } from "./serving.ts";
 import { TaskListens } from "./tasks/task-listens.ts";
 import { untilOver } from "../api/until-over.ts";
 import { LineReader } from "../../processes/line-reader.ts";
@@ -196,9 +197,15 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
     await closeSession(session, log);
     await gateway.settled(0); // 0, since its client has disconnected
     release();
-    resolve(isToolError(gate.errored) ? gate.errored : undefined);
+    const error = isToolError(gate.errored) ? gate.errored : undefined;
+    measure(instance, error);
+    resolve(error);
   };
-  const server = stdio.serveStdio(({ era }) => gateway.makeServer({ era, caller: LOCAL_CALLER, isTold: true, session: seatSession }), {
+  let instance: Server | undefined;
+  const measure = beginSession(gateway, "stdio");
+  const makeServer = ({ era }: Pick<ConnectionInfo, "era">): Server =>
+    (instance = gateway.makeServer({ era, caller: LOCAL_CALLER, isTold: true, session: seatSession }));
+  const server = stdio.serveStdio(makeServer, {
     transport,
     onerror: (error) => log.debug(`MCP over stdio: ${describeThrown(error)}`),
   });
