@@ -17,7 +17,7 @@ export type { ToolCall } from "./core/call.ts";
 export { type ContentPart, ToolOutput } from "./core/content.ts";
 export type { ProgressUpdate, ToolContext, ToolState } from "./core/context.ts";
 export { type Effects, type ReconcileContext, type Reconciled, type UndoContext, external, pure, readOnly } from "./core/effects.ts";
-export type { Engine, EngineContext, EngineRequest, EngineSession } from "./core/engine.ts";
+export type { EndedConnection, Engine, EngineContext, EngineRequest, EngineSession } from "./core/engine.ts";
 export { type ErrorCode, type Outcome, ERROR_CODES } from "./core/error-codes.ts";
 export { type ErrorInfo, ToolError } from "./core/error.ts";
 export type { EventListener, RuntimeEvent, SessionEvent } from "./core/event.ts";

@@ -1,6 +1,7 @@
 /** The seam for everything that answers calls: local functions, an MCP server, a REST service, a model. */
 import type { ToolContext } from "./context.ts";
 import type { JsonObject, JsonValue } from "./base/json.ts";
+import type { ToolError } from "./error.ts";
 import type { Clock, Log } from "./ports.ts";
 import type { Origin } from "./result.ts";
 import type { Tool } from "./tool.ts";
@@ -74,6 +75,17 @@ export interface EngineContext {
   readonly clock: Clock;
   /** Reports that the engine's tools may have changed: `list` is called soon, once for several reports. Does nothing after `close`. */
   changed(): void;
+  /** Reports that a connection to the engine's server has ended. */
+  disconnected?(connection: EndedConnection): void;
+}
+
+/** A connection of an engine to its server that has ended. */
+export interface EndedConnection {
+  readonly durationMs: number;
+  /** Facts about the server, as in `metadata.server` of its tools. */
+  readonly server: JsonObject;
+  /** Why it was lost; undefined if the engine closed it. */
+  readonly error?: ToolError | undefined;
 }
 
 /** A call as an engine gets it: validated, and allowed to run. */

@@ -306,6 +306,19 @@ export type ToolsetEvent =
       readonly removed: readonly string[];
       readonly changed: readonly string[];
     }
+  | {
+      /** A connection of the toolset's engine to its server has ended; the engine may connect again. Of an MCP server: its session. */
+      readonly type: "toolset-disconnect";
+      readonly at: number;
+      readonly toolset: string;
+      /** The kind of the engine. */
+      readonly engine: string;
+      readonly durationMs: number;
+      /** Facts about the server, as in `metadata.server` of its tools. */
+      readonly server: JsonObject;
+      /** Why it was lost; left out if it was closed. */
+      readonly error?: ErrorInfo;
+    }
   | { readonly type: "toolset-close"; readonly at: number; readonly toolset: string; readonly error?: ErrorInfo };
 
 /** Receives every event, in order. Throwing is logged and changes nothing. */

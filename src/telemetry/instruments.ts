@@ -10,6 +10,7 @@ export class Instruments {
   readonly toolDuration: Histogram;
   readonly agentDuration: Histogram;
   readonly mcpDuration: Histogram;
+  readonly mcpSession: Histogram;
   readonly servedDuration: Histogram;
   readonly servedSession: Histogram;
   readonly waitDuration: Histogram;
@@ -27,6 +28,7 @@ export class Instruments {
     this.toolDuration = duration(METRICS.toolDuration, "The duration of a single tool execution.");
     this.agentDuration = duration(METRICS.agentDuration, "The duration of a single run of an agent.", BOUNDARIES.agentSeconds);
     this.mcpDuration = duration(METRICS.mcpDuration, "The duration of a request to an MCP server.", BOUNDARIES.mcpSeconds);
+    this.mcpSession = duration(METRICS.mcpSession, "The duration of a session with an MCP server.", BOUNDARIES.mcpSeconds);
     this.servedDuration = duration(METRICS.servedDuration, "The duration of a request of an MCP client.", BOUNDARIES.mcpSeconds);
     this.servedSession = duration(METRICS.servedSession, "The duration of a session of an MCP client.", BOUNDARIES.mcpSeconds);
     this.waitDuration = duration(METRICS.waitDuration, "The time that a call waited for a lock or a slot.");

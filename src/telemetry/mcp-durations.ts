@@ -1,4 +1,4 @@
-/** Measures how long MCP servers take to answer, for each attempt of a call. */
+/** Measures how long MCP servers take to answer, for each attempt of a call, and how long sessions with them last. */
 import type { Attributes } from "@opentelemetry/api";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 import type { ErrorInfo } from "../core/error.ts";
@@ -8,7 +8,7 @@ import type { Registry } from "../registry/registry.ts";
 import type { Failures } from "./failures.ts";
 import type { Instruments } from "./instruments.ts";
 import { ATTRIBUTES, OPERATIONS } from "./semantic-conventions.ts";
-import { isMcpTool, mcpAttributes } from "./server-attributes.ts";
+import { isMcpTool, mcpAttributes, mcpServerAttributes } from "./server-attributes.ts";
 import { shownName } from "./shown-name.ts";
 
 /** An attempt that has ended. */
@@ -24,6 +24,8 @@ interface OpenCall {
   /** When the current attempt began; undefined while the call waits for a retry. */
   sentAt: number | undefined;
 }
+
+type Disconnect = RuntimeEvent & { readonly type: "toolset-disconnect" };
 
 export class McpDurations {
   readonly #registry: Registry;
@@ -48,6 +50,8 @@ export class McpDurations {
         this.#end(event, event.result.error);
         this.#measure(event.result, instruments);
         return this.leave(event.callId);
+      case "toolset-disconnect":
+        return measureSession(event, instruments);
       default:
     }
   }
@@ -78,4 +82,12 @@ export class McpDurations {
         ...failure,
       });
   }
+}
+
+function measureSession({ engine, durationMs, server, error }: Disconnect, { mcpSession }: Instruments): void {
+  if (engine !== "mcp") return;
+  mcpSession.record(durationMs / 1_000, {
+    ...mcpServerAttributes(server),
+    ...(error === undefined ? {} : { [ATTRIBUTES.errorType]: error.code }),
+  });
 }

@@ -70,6 +70,7 @@ export const METRICS = {
   toolDuration: "gen_ai.execute_tool.duration",
   agentDuration: "gen_ai.invoke_agent.duration",
   mcpDuration: "mcp.client.operation.duration",
+  mcpSession: "mcp.client.session.duration",
   servedDuration: "mcp.server.operation.duration",
   servedSession: "mcp.server.session.duration",
   waitDuration: "haft.call.wait.duration",

@@ -1,6 +1,6 @@
 /** Attributes of servers: the server of a model, and the MCP server of a tool. */
 import type { Attributes } from "@opentelemetry/api";
-import { isJsonObject } from "../core/base/json.ts";
+import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import { ATTRIBUTES } from "./semantic-conventions.ts";
@@ -27,10 +27,12 @@ export function isMcpTool(entry: RegisteredTool | undefined): entry is Registere
  */
 export function mcpAttributes({ metadata }: Tool): Attributes {
   const server = metadata?.["server"];
-  if (!isJsonObject(server)) return {};
-  const { transport, url, protocolVersion } = server;
+  return isJsonObject(server) ? { [ATTRIBUTES.mcpMethod]: "tools/call", ...mcpServerAttributes(server) } : {};
+}
+
+/** Attributes of an MCP server, from the facts that its tools have in their metadata. */
+export function mcpServerAttributes({ transport, url, protocolVersion }: JsonObject): Attributes {
   return {
-    [ATTRIBUTES.mcpMethod]: "tools/call",
     ...(typeof protocolVersion === "string" ? { [ATTRIBUTES.mcpProtocolVersion]: protocolVersion } : {}),
     ...networkAttributes(transport),
     ...serverAttributes(url),

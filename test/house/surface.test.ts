@@ -80,6 +80,7 @@ const HAFT_TYPES = [
   "ContentPart",
   "DefinedTool",
   "Effects",
+  "EndedConnection",
   "Engine",
   "EngineContext",
   "EngineRequest",

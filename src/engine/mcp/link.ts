@@ -11,6 +11,7 @@ import { RpcFailure, ServerFault, SessionLost } from "./failure.ts";
 import type { McpOptions } from "./options.ts";
 import { PeerError } from "./peer.ts";
 import { reopenDelayMs } from "./reopen-delay.ts";
+import { CLOSED } from "./wire.ts";
 import { pause, within } from "../../processes/pause.ts";
 
 export interface LinkEvents extends ServerEvents {
@@ -20,7 +21,7 @@ export interface LinkEvents extends ServerEvents {
   hasListeners(): boolean;
 }
 
-type OpenContext = Pick<EngineContext, "clock" | "log" | "toolset"> & { readonly openTimeoutMs: number };
+type OpenContext = Pick<EngineContext, "clock" | "log" | "toolset" | "disconnected"> & { readonly openTimeoutMs: number };
 
 /** Waits before the first, second and third restart, in milliseconds. */
 const RESTART_DELAYS_MS = [0, 250, 1_000];
@@ -46,6 +47,8 @@ export class ServerLink {
   #restarts = 0;
   #startedAt = 0;
   #connectedAt = 0;
+  /** The connection whose end was not reported yet. */
+  #unreported: McpConnection | undefined;
   /** Number of connections in a row that did not last. */
   #shortLived = 0;
   /** Whether the last start failed because a person has to log in. */
@@ -68,12 +71,13 @@ export class ServerLink {
   }
 
   /** Connects for the first time. @throws ToolError `unavailable`, as a rejection */
-  async open({ clock, log, toolset, signal, openTimeoutMs = DEFAULT_OPEN_TIMEOUT_MS }: EngineContext): Promise<McpConnection> {
+  async open(given: EngineContext): Promise<McpConnection> {
+    const { clock, log, toolset, signal, openTimeoutMs = DEFAULT_OPEN_TIMEOUT_MS } = given;
     this.#name = toolset;
     this.#closing = new AbortController();
     this.#restarts = 0;
     this.#startedAt = clock.now();
-    this.#context = { clock, log, toolset, openTimeoutMs };
+    this.#context = { clock, log, toolset, openTimeoutMs, disconnected: (connection) => given.disconnected?.(connection) };
     try {
       return await this.#start(this.#context, AbortSignal.any([signal, this.#closing.signal]), false);
     } catch (error: unknown) {
@@ -133,6 +137,7 @@ export class ServerLink {
     this.#stopRecovery?.();
     const connection = this.#connection;
     const connecting = this.#connecting;
+    if (this.#context !== undefined) this.#reportEnd(this.#context);
     this.#context = undefined;
     this.#connection = undefined;
     await connection?.close();
@@ -155,6 +160,7 @@ export class ServerLink {
   #lost(connection: McpConnection): void {
     const context = this.#context;
     if (context === undefined || this.#connection !== connection) return;
+    this.#reportEnd(context);
     const lastingMs = this.#isProcess ? FORGIVEN_MS : LASTING_MS;
     this.#shortLived = context.clock.now() - this.#connectedAt < lastingMs ? this.#shortLived + 1 : 0;
     if (this.#shortLived === 0) this.recover();
@@ -192,7 +198,24 @@ export class ServerLink {
     return shared;
   }
 
-  async #start({ clock, log }: OpenContext, signal: AbortSignal, isAgain: boolean): Promise<McpConnection> {
+  /** Reports the end of the connection, once. Requests of the newer revision over HTTP have no session that could end. */
+  #reportEnd({ clock, disconnected }: OpenContext): void {
+    const connection = this.#unreported;
+    this.#unreported = undefined;
+    if (connection === undefined || (connection.era === "modern" && connection.wire.kind === "http")) return;
+    const { ended, origin: server } = connection;
+    const isLost = ended !== undefined && ended !== CLOSED;
+    const error = isLost ? new ToolError("network_error", `The connection to MCP server "${this.#name}" was lost: ${ended}.`) : undefined;
+    disconnected?.({
+      durationMs: clock.now() - this.#connectedAt,
+      server,
+      ...(error === undefined ? {} : { error: redactError(error, this.#redact) }),
+    });
+  }
+
+  async #start(context: OpenContext, signal: AbortSignal, isAgain: boolean): Promise<McpConnection> {
+    const { clock, log } = context;
+    this.#reportEnd(context); // of the connection that is replaced
     this.#wantsLogin = false;
     const onLogin = (): void => {
       this.#wantsLogin = true;
@@ -212,6 +235,7 @@ export class ServerLink {
     });
     this.#connectedAt = clock.now();
     this.#connection = connection;
+    this.#unreported = connection;
     this.#events.onConnected(connection, isAgain);
     return connection;
   }

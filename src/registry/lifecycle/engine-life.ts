@@ -1,5 +1,5 @@
 /** The life of one engine, which several toolsets may share: opened once, within a time limit, and closed once. */
-import type { Engine, EngineContext } from "../../core/engine.ts";
+import type { EndedConnection, Engine, EngineContext } from "../../core/engine.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
@@ -10,6 +10,14 @@ const DEFAULT_OPEN_TIMEOUT_MS = 10_000;
 const CLOSE_TIMEOUT_MS = 10_000;
 const NO_TOOLS: readonly Tool[] = Object.freeze([]);
 
+/** Listeners for the reports of open engines. */
+export interface EngineReports {
+  /** Called when its tools may have changed. */
+  changed(life: EngineLife): void;
+  /** Called when a connection to its server has ended. */
+  disconnected(life: EngineLife, connection: EndedConnection): void;
+}
+
 export class EngineLife {
   /** The toolsets that share the engine: one without own tools first, then as given. Changes at a refresh. `open` gets the first one's name. */
   toolsets: readonly [Toolset, ...Toolset[]];
@@ -19,7 +27,7 @@ export class EngineLife {
   askedAt = -Infinity;
   readonly #engine: Engine | undefined;
   readonly #ports: Ports;
-  readonly #changed: () => void;
+  readonly #reports: EngineReports;
   readonly #opening: Interruptible;
   readonly #listing: Interruptible;
   #isOpen: boolean;
@@ -29,8 +37,8 @@ export class EngineLife {
   #givenUp: Promise<void> | undefined;
 
   /** @param toolsets one or more toolsets of the same engine, or a single one without an engine */
-  constructor(toolsets: readonly [Toolset, ...Toolset[]], ports: Ports, changed: (life: EngineLife) => void) {
-    this.#changed = () => changed(this);
+  constructor(toolsets: readonly [Toolset, ...Toolset[]], ports: Ports, reports: EngineReports) {
+    this.#reports = reports;
     this.toolsets = toolsets;
     this.#engine = toolsets[0].engine;
     this.#ports = ports;
@@ -94,7 +102,8 @@ export class EngineLife {
       signal: controller.signal,
       log,
       clock,
-      changed: this.#changed,
+      changed: () => this.#reports.changed(this),
+      disconnected: (connection) => this.#reports.disconnected(this, connection),
     };
     clock.hold?.(); // without a time limit, nothing else would keep the process alive
     const opening = this.#begin(() => engine.open?.(context), controller.signal);

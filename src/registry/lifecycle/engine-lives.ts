@@ -4,7 +4,7 @@ import { ToolError } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { Toolset } from "../../core/toolset.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
-import { EngineLife } from "./engine-life.ts";
+import { EngineLife, type EngineReports } from "./engine-life.ts";
 
 /** Maximum number of engines opened at the same time, because each may start a process. */
 const MAX_OPENING = 16;
@@ -13,7 +13,7 @@ const SETTLE_MS = 5_000;
 
 export class EngineLives {
   readonly #ports: Ports;
-  readonly #changed: (life: EngineLife) => void;
+  readonly #reports: EngineReports;
   /** By engine; a toolset without one has a life of its own, by its name. */
   #lives: ReadonlyMap<Engine | string, EngineLife> = new Map();
   /** Lives that no toolset needs any more, until no call uses them. */
@@ -22,10 +22,9 @@ export class EngineLives {
   readonly #ending = new Set<EngineLife>();
   #work: Promise<unknown> = Promise.resolve();
 
-  /** @param changed called when an engine reports that its tools have changed */
-  constructor(ports: Ports, changed: (life: EngineLife) => void) {
+  constructor(ports: Ports, reports: EngineReports) {
     this.#ports = ports;
-    this.#changed = changed;
+    this.#reports = reports;
   }
 
   /** The lives that toolsets need, in the order of their first toolset. */
@@ -41,7 +40,7 @@ export class EngineLives {
   serve(toolsets: readonly Toolset[]): void {
     const lives = new Map<Engine | string, EngineLife>();
     for (const [key, sharing] of groupByEngine(toolsets)) {
-      const life = this.#lives.get(key) ?? this.#takeBack(key) ?? new EngineLife(sharing, this.#ports, this.#changed);
+      const life = this.#lives.get(key) ?? this.#takeBack(key) ?? new EngineLife(sharing, this.#ports, this.#reports);
       life.toolsets = sharing;
       lives.set(key, life);
     }

@@ -51,7 +51,10 @@ export class ToolsetLifecycle {
     this.#toolsets = this.#declared;
     this.#sources = new ToolSources(options.sources ?? [], ports);
     this.#relister = new EngineRelister(ports.clock, (life) => void (this.#refreshed = this.#refreshed.then(() => this.#listOne(life))));
-    this.#lives = new EngineLives(ports, (life) => this.#closing === undefined && this.#relister.ask(life));
+    this.#lives = new EngineLives(ports, {
+      changed: (life) => this.#closing === undefined && this.#relister.ask(life),
+      disconnected: (life, connection) => this.#states.noteDisconnected(life, connection),
+    });
     this.#lives.serve(this.#declared.filter(isEnabled));
     registry.late.opener = {
       takeIn: (toolset) => this.#takeIn(toolset),

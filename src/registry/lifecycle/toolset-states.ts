@@ -1,5 +1,6 @@
 /** Which toolsets are open, have failed, or were closed by the program; reports them, and sets the state of their tools. */
 import { someOf } from "../../core/base/wording.ts";
+import type { EndedConnection } from "../../core/engine.ts";
 import type { ToolError } from "../../core/error.ts";
 import type { ToolsetEvent } from "../../core/event.ts";
 import type { Toolset } from "../../core/toolset.ts";
@@ -83,6 +84,11 @@ export class ToolsetStates {
   noteClosed(toolset: string, error?: ToolError): void {
     if (!this.#opened.delete(toolset)) return;
     this.emit({ type: "toolset-close", toolset, ...(error === undefined ? {} : { error: error.toJSON() }) });
+  }
+
+  noteDisconnected({ engine, toolsets }: EngineLife, { durationMs, server, error }: EndedConnection): void {
+    const facts = { toolset: toolsets[0].name, engine: engine?.kind ?? "", durationMs, server };
+    this.emit({ type: "toolset-disconnect", ...facts, ...(error === undefined ? {} : { error: error.toJSON() }) });
   }
 
   /** Forgets a toolset that was removed. */
