@@ -6,7 +6,7 @@ import { Instruments } from "./instruments.ts";
 import { unharmed } from "./unharmed.ts";
 
 /** The name of the instrumentation scope. */
-const SCOPE = "haft";
+export const SCOPE = "haft";
 const NOOP_METER = createNoopMeter();
 /** The global symbol under which every version of the API keeps the registered providers. */
 const REGISTERED = Symbol.for("opentelemetry.js.api.1");

@@ -21,6 +21,7 @@ import type { CallContents, CallSpans } from "./call-spans.ts";
 import type { ProviderWatch } from "./provider-watch.ts";
 import { finishWord, replyContents, requestContents, runInput, runOutput } from "./recorded-messages.ts";
 import { ATTRIBUTES, OPERATIONS, modelNames } from "./semantic-conventions.ts";
+import { logException } from "./request-exceptions.ts";
 import { measureServed } from "./served-mcp.ts";
 import { serverAttributes } from "./server-attributes.ts";
 import { linkTo } from "./span-links.ts";
@@ -129,7 +130,10 @@ export class RuntimeTracing implements Tracing {
       continued: () => unharmed(() => this.#watch.instruments?.timePerChunk.record(work.lap(), common)),
       end: (end) => {
         const { instruments } = this.#watch;
-        if ("error" in end) return work.end(end.error, instruments?.requestDuration, common);
+        if ("error" in end) {
+          if (end.error.code !== "cancelled") unharmed(() => logException(end.error, work.context, this.#contents));
+          return work.end(end.error, instruments?.requestDuration, common);
+        }
         const { finish, usage, model: answered, id } = end.reply;
         const known = answered === undefined ? common : { ...common, [ATTRIBUTES.responseModel]: answered };
         work.record(() => ({

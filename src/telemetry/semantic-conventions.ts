@@ -45,6 +45,8 @@ export const ATTRIBUTES = {
   serverAddress: "server.address",
   serverPort: "server.port",
   errorType: "error.type",
+  exceptionType: "exception.type",
+  exceptionMessage: "exception.message",
   rpcStatus: "rpc.response.status_code",
   httpStatus: "http.response.status_code",
   // Haft's own names, for what the conventions do not cover.
@@ -61,6 +63,9 @@ export const ATTRIBUTES = {
 
 /** Values of `gen_ai.operation.name`. */
 export const OPERATIONS = { tool: "execute_tool", model: "chat", agent: "invoke_agent" } as const;
+
+/** Names of log records. */
+export const EVENTS = { requestException: "gen_ai.client.operation.exception" } as const;
 
 export const METRICS = {
   requestDuration: "gen_ai.client.operation.duration",

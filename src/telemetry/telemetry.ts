@@ -13,7 +13,7 @@ export type { TraceHeaders } from "../core/trace-headers.ts";
 export interface TelemetryOptions {
   /** Record the arguments of calls and the input of models, without secrets. @default false */
   readonly recordInputs?: boolean;
-  /** Record the results and error messages of calls and the output of models, without secrets. @default false */
+  /** Record the results and error messages of calls, and the output and error messages of models, without secrets. @default false */
   readonly recordOutputs?: boolean;
   /** Redacts more than secrets. Called with arguments, results, tool descriptions and each text of a conversation. @default no further redaction */
   readonly redact?: (text: string) => string;

@@ -31,10 +31,19 @@ export interface ReceivedPoint {
   readonly value: number | undefined;
 }
 
+export interface ReceivedLog {
+  readonly eventName: string | undefined;
+  readonly severity: string | undefined;
+  readonly traceId: string | undefined;
+  readonly spanId: string | undefined;
+  readonly attributes: Readonly<Record<string, unknown>>;
+}
+
 export interface OtlpReceiver {
   readonly url: string;
   readonly spans: readonly ReceivedSpan[];
   readonly points: readonly ReceivedPoint[];
+  readonly logs: readonly ReceivedLog[];
   /** Attributes of the resource of the last export. */
   readonly resource: Readonly<Record<string, unknown>>;
   /** Everything that came, as text. */
@@ -49,6 +58,7 @@ interface OtlpRequest {
     readonly resource: OtlpAttributes;
     readonly scopeSpans: readonly { readonly spans: readonly OtlpSpan[] }[];
   }[];
+  readonly resourceLogs?: readonly { readonly scopeLogs: readonly { readonly logRecords: readonly OtlpLog[] }[] }[];
   readonly resourceMetrics?: readonly { readonly scopeMetrics: readonly { readonly metrics: readonly OtlpMetric[] }[] }[];
 }
 
@@ -77,6 +87,13 @@ interface OtlpSpan extends OtlpAttributes {
   readonly status?: { readonly code?: number; readonly message?: string };
 }
 
+interface OtlpLog extends OtlpAttributes {
+  readonly eventName?: string;
+  readonly severityText?: string;
+  readonly traceId?: string;
+  readonly spanId?: string;
+}
+
 interface OtlpMetric {
   readonly name: string;
   readonly unit: string;
@@ -95,7 +112,13 @@ interface OtlpPoints {
 }
 
 export async function otlpReceiver(): Promise<OtlpReceiver> {
-  const state = { spans: [] as ReceivedSpan[], points: [] as ReceivedPoint[], resource: {} as Record<string, unknown>, text: "" };
+  const state = {
+    spans: [] as ReceivedSpan[],
+    points: [] as ReceivedPoint[],
+    logs: [] as ReceivedLog[],
+    resource: {} as Record<string, unknown>,
+    text: "",
+  };
   const server = createServer((incoming, outgoing) => {
     void answer(incoming).finally(() => outgoing.writeHead(200, { "content-type": "application/json" }).end("{}"));
   });
@@ -107,6 +130,7 @@ export async function otlpReceiver(): Promise<OtlpReceiver> {
       state.resource = attributesOf(group.resource);
       for (const scope of group.scopeSpans) state.spans.push(...scope.spans.map(spanOf));
     }
+    for (const group of sent.resourceLogs ?? []) for (const scope of group.scopeLogs) state.logs.push(...scope.logRecords.map(logOf));
     for (const group of sent.resourceMetrics ?? [])
       for (const scope of group.scopeMetrics) state.points.push(...scope.metrics.flatMap(pointsOf));
   };
@@ -120,13 +144,16 @@ export async function otlpReceiver(): Promise<OtlpReceiver> {
     get points() {
       return state.points;
     },
+    get logs() {
+      return state.logs;
+    },
     get resource() {
       return state.resource;
     },
     get text() {
       return state.text;
     },
-    clear: () => Object.assign(state, { spans: [], points: [], text: "" }),
+    clear: () => Object.assign(state, { spans: [], points: [], logs: [], text: "" }),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
@@ -152,6 +179,10 @@ function spanOf(span: OtlpSpan): ReceivedSpan {
     status: span.status ?? {},
     durationMs: Number(BigInt(span.endTimeUnixNano) - BigInt(span.startTimeUnixNano)) / 1e6,
   };
+}
+
+function logOf({ eventName, severityText: severity, traceId, spanId, ...record }: OtlpLog): ReceivedLog {
+  return { eventName, severity, traceId, spanId, attributes: attributesOf(record) };
 }
 
 function pointsOf(metric: OtlpMetric): readonly ReceivedPoint[] {

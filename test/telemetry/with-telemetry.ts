@@ -1,5 +1,5 @@
 /** Runs work while the OpenTelemetry SDK is registered and sends to a receiver; what came is looked at afterwards. */
-import { context, diag, metrics, propagation, trace } from "@opentelemetry/api";
+import { context, diag, logs, metrics, propagation, trace } from "@opentelemetry/api";
 import { startNodeSdk } from "@opentelemetry/sdk-node";
 import { otlpReceiver, type OtlpReceiver, type ReceivedSpan } from "./otlp-receiver.ts";
 
@@ -9,7 +9,7 @@ export async function withTelemetry(work: () => Promise<void>): Promise<OtlpRece
     OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
     OTEL_EXPORTER_OTLP_PROTOCOL: "http/json",
     OTEL_SERVICE_NAME: "haft-test",
-    OTEL_LOGS_EXPORTER: "none",
+    OTEL_LOGS_EXPORTER: "otlp",
   };
   const before = Object.keys(variables).map((name) => [name, process.env[name]] as const);
   Object.assign(process.env, variables);
@@ -21,7 +21,7 @@ export async function withTelemetry(work: () => Promise<void>): Promise<OtlpRece
       await sdk.shutdown();
     }
   } finally {
-    for (const api of [trace, metrics, context, propagation, diag]) api.disable();
+    for (const api of [trace, metrics, logs, context, propagation, diag]) api.disable();
     for (const [name, value] of before)
       if (value === undefined) delete process.env[name];
       else process.env[name] = value;
