@@ -1,5 +1,6 @@
 /** The record of a call that begins. */
 import type { SessionEvent } from "../core/event.ts";
+import { spanOf } from "../core/traceparent.ts";
 import { calledOverload } from "./admit/admit-call.ts";
 import { CallRun } from "./call-run.ts";
 import { sessionNeed } from "./context/composite.ts";
@@ -14,6 +15,7 @@ export function startOf(run: CallRun, inRound?: true): SessionEvent {
   const background = askedBackground(run);
   const asks = sessionNeed(run);
   const overload = calledOverload(run);
+  const traceparent = tracedIn(run);
   const isByItself =
     madeIn === undefined && inRound === undefined && principal === undefined && strict !== true && visibility === undefined;
   if (
@@ -22,7 +24,8 @@ export function startOf(run: CallRun, inRound?: true): SessionEvent {
     asks === undefined &&
     background === undefined &&
     answerers === undefined &&
-    rewriteInput === undefined
+    rewriteInput === undefined &&
+    traceparent === undefined
   )
     return start;
   return {
@@ -38,7 +41,13 @@ export function startOf(run: CallRun, inRound?: true): SessionEvent {
     ...(visibility === undefined ? {} : { allow: visibility.rules }),
     ...(asks === undefined ? {} : { asks }),
     ...(overload === undefined ? {} : { overload }),
+    ...(traceparent === undefined ? {} : { traceparent }),
   };
+}
+
+/** The span in which a stored call is made, for the process that may have to continue it. */
+function tracedIn({ parts: { tracing }, turn }: CallRun): string | undefined {
+  return tracing === undefined || turn.session.eventLog === undefined ? undefined : spanOf(tracing.headersOf(turn.madeIn?.callId));
 }
 
 /**

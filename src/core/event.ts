@@ -116,6 +116,8 @@ export type SessionEvent =
       readonly asks?: string;
       /** If several tools shared the name when the call began: the `fingerprint` of the tool whose schema the input matched. Older logs lack it. */
       readonly overload?: string;
+      /** The span in which the call is made, as a `traceparent` header, if it is traced and a store keeps it. */
+      readonly traceparent?: string;
     })
   | (CallEvent & {
       readonly type: "call-intent";

@@ -11,6 +11,11 @@ export interface Tracing {
   continueTrace<T>(read: (name: string) => string | undefined, work: () => T): T;
   /** Runs an attempt of a call, so that spans of its handler belong to the call. */
   withinCall<T>(callId: string, work: () => T): T;
+  /**
+   * Called for a call that another process began, before it continues here. @param traceparent the span of the call if it continued in the background,
+   * otherwise the span in which it was made
+   */
+  resumeCall?(callId: string, traceparent: string): void;
   /** Called with the error of each attempt that fails, before the events that report it: these have no cause. Must not throw. */
   failAttempt?(callId: string, error: ToolError): void;
   /** Ends the spans of a call that continues in another process. */

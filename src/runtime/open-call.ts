@@ -36,6 +36,8 @@ export interface OpenCall {
   readonly principal: string | undefined;
   /** The rules for the tools that it may use. */
   readonly allow: (SessionEvent & { readonly type: "call-start" })["allow"];
+  /** The span in which it was made, if it was traced. */
+  readonly traceparent: string | undefined;
   /** Identifies the call for seeds, if calls are counted. */
   readonly sample: CallSample | undefined;
   /** A model made it, in a message. */
@@ -62,7 +64,8 @@ export function openCall(
   event: SessionEvent & { readonly type: "call-start" },
   { wasNeverWhole, sample }: Pick<OpenCall, "wasNeverWhole" | "sample">,
 ): OpenCall {
-  const { callId, turnId, call, parentCallId, inRound, strict, answerFrom, rewritten, background, principal, allow, asks } = event;
+  const { callId, turnId, call, parentCallId, inRound, strict, answerFrom, rewritten, background, principal, allow, asks, traceparent } =
+    event;
   return {
     callId,
     turnId,
@@ -75,6 +78,7 @@ export function openCall(
     background,
     principal,
     allow,
+    traceparent,
     sample,
     isOfModel: inRound === true,
     job: undefined,

@@ -165,12 +165,13 @@ class TakingUp {
     turn.running = running;
     if (running !== undefined) running.held = turn; // nested calls join it
     enterAgain(session, turn, calls[0]?.callId ?? "");
-    return calls.map((call) =>
-      takeUp(session, turn, call, {
+    return calls.map((call) => {
+      continueTrace(session, call);
+      return takeUp(session, turn, call, {
         ...this.#options,
         repeatChanges: () => makeAgain(session, turnId, this.#changes.get(call.callId) ?? []),
-      }),
-    );
+      });
+    });
   }
 
   /** The nested calls of a job, one turn after the other, outside the turns of the session. */
@@ -316,6 +317,12 @@ function takeUp(session: RuntimeSession, turn: Turn, open: OpenCall, options: Ta
     ended === undefined ? whyNotRun(session, open, { answerers, wasReal, runsAgain: options.interrupted !== "settle" }) : undefined;
   run.refusal = ended ?? (never !== undefined && isInterrupted && never !== answerers ? outcomeUnknown(open.call.name) : never);
   return run;
+}
+
+/** Links the call to the trace in which it began. */
+function continueTrace({ tracing }: RuntimeSession, { callId, job, traceparent }: OpenCall): void {
+  const span = job?.traceparent ?? traceparent;
+  if (span !== undefined) tracing?.resumeCall?.(callId, span);
 }
 
 /** Maps each call that had begun to the unfinished calls around it, the innermost first. */

@@ -44,7 +44,7 @@ export class CallSpans {
   readonly #open = new Map<string, OpenCall>();
   readonly #failures = new Failures();
   readonly #mcpDurations: McpDurations;
-  /** Links to the calls in the process that began them, by the ids of jobs. */
+  /** Links to the traces in which calls began, in another process. */
   readonly #begunBy = new Map<string, Link>();
   /** Descriptions of tools as they are recorded. */
   readonly #descriptions = new WeakMap<Tool, string>();
@@ -80,6 +80,12 @@ export class CallSpans {
     }
   }
 
+  /** Links a call that continues here to the trace in which it began. */
+  resume(callId: string, traceparent: string): void {
+    const link = this.#watch.tracer === undefined ? undefined : linkTo(traceparent);
+    if (link !== undefined) this.#begunBy.set(callId, link); // the end of the call forgets it
+  }
+
   fail(callId: string, error: ToolError): void {
     const { tracer, instruments } = this.#watch;
     if (tracer !== undefined || instruments !== undefined) this.#failures.note(callId, error); // the end of the call forgets it
@@ -112,8 +118,6 @@ export class CallSpans {
         return this.#end(event);
       case "job-start":
         return void this.#spanOf(event)?.addEvent("haft.background", { "haft.job.mode": event.mode });
-      case "job-run":
-        return this.#linkTo(event);
       case "call-attempt":
         if (!this.#open.has(event.callId)) this.#begin({ ...event, call: { name: event.toolName } }); // the call began in another process
         if (event.attempt > 1) this.#spanOf(event)?.addEvent("haft.attempt", { "haft.attempt": event.attempt });
@@ -136,12 +140,6 @@ export class CallSpans {
         return void this.#spanOf(event)?.addEvent("haft.orphan", { "haft.orphans": event.orphans });
       default:
     }
-  }
-
-  /** Links a job to its call in the process that began it. */
-  #linkTo({ callId, traceparent }: EventOf<"job-run">): void {
-    const link = traceparent === undefined || this.#open.has(callId) ? undefined : linkTo(traceparent);
-    if (link !== undefined) this.#begunBy.set(callId, link);
   }
 
   #spanOf({ callId }: CallEvent): Span | undefined {

@@ -51,6 +51,11 @@ export class RuntimeTracing implements Tracing {
     return within(this.#calls.contextOf(callId), work);
   }
 
+  resumeCall(callId: string, traceparent: string): void {
+    this.#watch.look();
+    this.#calls.resume(callId, traceparent);
+  }
+
   failAttempt(callId: string, error: ToolError): void {
     this.#calls.fail(callId, error);
   }

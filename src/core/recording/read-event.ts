@@ -208,6 +208,7 @@ const FIELDS = {
     allow: optional(listOf(shape({ allow: optional(listOf(id)), deny: optional(listOf(id)) }))),
     asks: optional(anyText),
     overload: optional(id),
+    traceparent: optional(id),
   },
   "call-intent": { ...OF_CALL, toolName: name, input: jsonObject, idempotencyKey: id },
   "call-remote": { ...OF_CALL, toolName: name, remoteId: id },

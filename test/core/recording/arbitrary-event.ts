@@ -179,6 +179,7 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
       background: fc.boolean(),
       principal: id,
       overload: id,
+      traceparent: id,
     },
     { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "call"] },
   ),
