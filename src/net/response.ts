@@ -6,7 +6,7 @@ import { decodeBody } from "./decode-body.ts";
 import { EventMeter } from "./event-meter.ts";
 import type { HttpResponse } from "./http-request.ts";
 import { networkFailure } from "./network-failure.ts";
-import { Pieces } from "./pieces.ts";
+import { Pieces } from "../core/pieces.ts";
 import { addTo } from "../core/base/add-to.ts";
 
 export interface CappedResponseOptions {

@@ -1,4 +1,5 @@
 /** Splits a byte stream into lines, and skips those that are too long to be a message. */
+import { Pieces } from "../core/pieces.ts";
 
 /** Longest message that is accepted from a server, in bytes. */
 export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
@@ -19,7 +20,7 @@ export interface LineListener {
 export class LineReader {
   readonly #listener: LineListener;
   readonly #maxBytes: number;
-  #parts: Buffer[] = [];
+  #parts = new Pieces();
   #bytes = 0;
   /** The beginning and the latest bytes of a line that is being skipped. */
   #edges: { readonly head: string; tail: Buffer } | undefined;
@@ -43,41 +44,37 @@ export class LineReader {
   #add(part: Buffer): boolean {
     this.#bytes += part.length;
     if (this.#edges !== undefined) {
-      this.#edges.tail = lastBytes([this.#edges.tail, part]);
+      this.#edges.tail = lastBytes(part.length >= EDGE_LENGTH ? part : Buffer.concat([this.#edges.tail, part]));
       return this.#bytes <= MAX_SKIPPED_BYTES;
     }
-    if (part.length > 0) this.#parts.push(part);
+    if (part.length > 0) this.#parts.add(part);
     if (this.#bytes <= this.#maxBytes) return true;
-    const head = textOf(Buffer.concat(this.#parts).subarray(0, EDGE_LENGTH));
-    this.#edges = { head, tail: lastBytes(this.#parts) };
-    this.#parts = [];
+    const start = this.#parts.whole();
+    const head = textOf(start.subarray(0, EDGE_LENGTH));
+    this.#edges = { head, tail: lastBytes(start) };
+    this.#parts = new Pieces();
     return head.startsWith("{");
   }
 
   #end(): void {
     const edges = this.#edges;
-    const line = edges === undefined ? this.#take() : "";
-    this.#parts = [];
+    const line = edges === undefined ? textOf(this.#parts.whole()) : "";
+    this.#parts = new Pieces();
     this.#bytes = 0;
     this.#edges = undefined;
     if (edges !== undefined) this.#listener.longLine(edges.head + edges.tail.toString("utf8"));
     else if (line !== "") this.#listener.line(line);
   }
-
-  #take(): string {
-    const line = this.#parts.length === 1 ? this.#parts[0] : Buffer.concat(this.#parts, this.#bytes);
-    return line === undefined ? "" : textOf(line);
-  }
 }
+
+const UTF8 = new TextDecoder("utf-8");
 
 /** Decodes a line, without the byte order mark and carriage return that some servers write. */
-function textOf(bytes: Buffer): string {
-  const text = bytes.toString("utf8");
-  return text.startsWith("\uFEFF") ? text.slice(1).trim() : text.trim();
+function textOf(bytes: Uint8Array): string {
+  return UTF8.decode(bytes).trim();
 }
 
-function lastBytes(parts: readonly Buffer[]): Buffer {
-  const last = parts.at(-1);
-  if (last !== undefined && last.length >= EDGE_LENGTH) return Buffer.from(last.subarray(-EDGE_LENGTH));
-  return Buffer.from(Buffer.concat(parts).subarray(-EDGE_LENGTH));
+/** Copies the last bytes, so that the rest can be freed. */
+function lastBytes(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.subarray(-EDGE_LENGTH));
 }

@@ -2,6 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import { decodePieces, readTextFile, readTextPieces } from "../../documents/read-text-file.ts";
 import type { CommandContext } from "../command.ts";
+import { Pieces } from "../../core/pieces.ts";
 import { untilAborted } from "../../core/base/until-aborted.ts";
 
 /** Maximum size of an input that is read into memory as a whole. */
@@ -33,15 +34,15 @@ const FILE = {
   hint: "Name a regular file, or pipe the data to standard input and name it -.",
 } as const;
 
-async function readAll(stdin: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
+async function readAll(stdin: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const pieces = new Pieces();
   let total = 0;
   for await (const chunk of stdin) {
     total += chunk.length;
     if (total > MAX_INPUT_BYTES) throw new ToolError("invalid_argument", `Standard input is larger than ${MAX_INPUT_BYTES} bytes.`);
-    chunks.push(chunk);
+    pieces.add(chunk);
   }
-  return Buffer.concat(chunks, total);
+  return pieces.whole();
 }
 
 function decode(bytes: Uint8Array): string {

@@ -1,10 +1,16 @@
 /** Splits the text of a recording, which comes in chunks of any size, into lines; buffers at most one line. */
+import { detachedText } from "../base/detached-text.ts";
 import type { RecordingDecoder } from "./decoder.ts";
 import { MAX_LINE_CHARS } from "./format.ts";
+
+/** Chunks may have one character each, and a string that was joined of them takes thirty times its characters until it is copied. */
+const COPIED_CHARS = 4_096;
 
 export class LineSplitter {
   readonly #decoder: RecordingDecoder;
   #line = "";
+  /** The end of the line, joined of small chunks. */
+  #joined = "";
   #started = false;
 
   constructor(decoder: RecordingDecoder) {
@@ -26,17 +32,21 @@ export class LineSplitter {
   }
 
   *rest(): Generator<string, void, undefined> {
-    if (this.#line !== "") yield this.#take();
+    if (this.#line !== "" || this.#joined !== "") yield this.#take();
   }
 
   #extend(text: string): void {
-    if (this.#line.length + text.length > MAX_LINE_CHARS) throw this.#decoder.tooLong();
-    this.#line += text;
+    if (this.#line.length + this.#joined.length + text.length > MAX_LINE_CHARS) throw this.#decoder.tooLong();
+    this.#joined += text;
+    if (this.#joined.length < COPIED_CHARS) return;
+    this.#line += detachedText(this.#joined);
+    this.#joined = "";
   }
 
   #take(): string {
-    const line = this.#line;
+    const line = this.#line + this.#joined;
     this.#line = "";
+    this.#joined = "";
     return line.endsWith("\r") ? line.slice(0, -1) : line;
   }
 }

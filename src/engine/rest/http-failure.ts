@@ -5,7 +5,7 @@ import type { Clock } from "../../core/ports.ts";
 import { readRetryAfter } from "../../core/retry-after.ts";
 import type { HttpResponse } from "../../net/http-request.ts";
 import { http } from "../../net/node-http.ts";
-import { Pieces } from "../../net/pieces.ts";
+import { Pieces } from "../../core/pieces.ts";
 import { decodeText, excerpt } from "./answer-text.ts";
 import { isTextType, parseMediaType } from "./media-type.ts";
 

@@ -7,7 +7,7 @@ import { untilAborted } from "../../core/base/until-aborted.ts";
 import type { HttpClient, HttpHeader } from "../../net/http-request.ts";
 import type { OAuthClient } from "./rest-options.ts";
 import { clientCredentials } from "../../net/basic-credentials.ts";
-import { Pieces } from "../../net/pieces.ts";
+import { Pieces } from "../../core/pieces.ts";
 
 /** How long before its expiry a token is no longer used, in milliseconds, as a request takes time. */
 const EARLY_MS = 30_000;

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { quoted } from "../../core/base/wording.ts";
 import type { Clock } from "../../core/ports.ts";
-import { Pieces } from "../../net/pieces.ts";
+import { Pieces } from "../../core/pieces.ts";
 import { BodyPace } from "./body-pace.ts";
 import { keepAddress } from "./client-address.ts";
 import { HttpError } from "./http-error.ts";

@@ -1,10 +1,10 @@
-/** Collects the chunks of a body. */
+/** Collects the chunks of a body or a line. */
 import { Buffer } from "node:buffer";
 
 /** The other side may send each byte as a chunk of its own, which takes a hundred times the memory: so many are joined as they come. */
 const PIECE_CHUNKS = 1_000;
 
-/** The chunks of a body, in order. */
+/** Chunks of bytes, in order. */
 export class Pieces {
   readonly #pieces: Uint8Array[] = [];
   #chunks: Uint8Array[] = [];
