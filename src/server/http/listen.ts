@@ -10,9 +10,11 @@ import { endEarly } from "./end-early.ts";
 import { HttpError } from "./http-error.ts";
 import { GONE, NodeReply, NodeRequest, type DirectHandler } from "./direct.ts";
 import { refuseAmbiguous, requestOf, settleTarget } from "./node-request.ts";
+import { OpenResponses } from "./open-responses.ts";
 import { problemAnswer, problemOf } from "./problem.ts";
 import { closeQuiet } from "./quiet-connections.ts";
 import { plainHeaders } from "./security-headers.ts";
+import { answerUnparsed, methodNotSupported } from "./unparsed.ts";
 import { writeResponse } from "./write-response.ts";
 
 /** Answers one request. Its signal aborts when the client has disconnected. */
@@ -60,8 +62,9 @@ export async function listenOn(
   { port, host, clock, log, basePath = "", direct = [], unreadMs = 60_000, idleMs = 120_000 }: ListenOptions,
 ): Promise<PortListener> {
   const answering = new Set<Promise<void>>();
+  const open = new OpenResponses();
   const server = http.createServer(LIMITS, (incoming, outgoing) => {
-    begun(outgoing);
+    open.add(outgoing);
     const answered = answer({ handler, direct, clock, basePath }, { incoming, outgoing }).catch(async (error: unknown) => {
       if (error instanceof HttpError && !outgoing.headersSent) {
         await refuse(outgoing, error, clock);
@@ -73,7 +76,8 @@ export async function listenOn(
     answering.add(answered);
     void answered.then(() => answering.delete(answered));
   });
-  const begun = closeQuiet(server, { unreadMs, idleMs });
+  closeQuiet(server, { open, unreadMs, idleMs });
+  answerUnparsed(server, { open, clock });
   await listening(server, port, host);
   const address = server.address();
   const actual = typeof address === "object" && address !== null ? address.port : port;
@@ -136,6 +140,8 @@ interface Answerers {
 async function answer({ handler, direct, clock, basePath }: Answerers, exchange: HttpExchange): Promise<void> {
   const { incoming, outgoing } = exchange;
   refuseAmbiguous(incoming);
+  if (incoming.method === "TRACE") throw methodNotSupported("TRACE");
+  if (incoming.url === "*") return await answerAsterisk(exchange, clock);
   settleTarget(incoming);
   incoming.url = withoutBasePath(incoming.url ?? "/", basePath);
   const { headers } = incoming;
@@ -156,6 +162,13 @@ async function answer({ handler, direct, clock, basePath }: Answerers, exchange:
     return await pass({ handler, clock }, exchange, request.text);
   }
   await pass({ handler, clock }, exchange);
+}
+
+/** Answers a request for the server as a whole. @see https://www.rfc-editor.org/rfc/rfc9110#section-9.3.7 */
+async function answerAsterisk({ incoming, outgoing }: HttpExchange, clock: Clock): Promise<void> {
+  if (incoming.method !== "OPTIONS")
+    throw new HttpError(400, "invalid_argument", "Only OPTIONS can have the target *.", { hint: "Send a path, such as /openapi.json." });
+  await endEarly(outgoing.writeHead(204, { ...plainHeaders({}), allow: "GET, HEAD, POST, DELETE", connection: "close" }), "", clock);
 }
 
 /** Answers a request that failed before a handler answered it. */

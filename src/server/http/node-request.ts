@@ -101,7 +101,7 @@ function platformRequest(incoming: IncomingMessage, { signal, clock, text }: Req
   }
   const { method = "GET" } = incoming;
   const target = targetOf(incoming);
-  if (!WITH_BODY.has(method)) return new Request(target, { method: method === "TRACE" ? "OPTIONS" : method, headers, signal });
+  if (!WITH_BODY.has(method)) return new Request(target, { method, headers, signal });
   if (text !== undefined) return new Request(target, { method, headers, signal, body: text });
   const isSmall = Number(headers.get("content-length") ?? Infinity) <= MAX_SMALL_BODY;
   const body = isSmall ? smallBody(incoming, clock) : largeBody(incoming, clock);

@@ -1,8 +1,10 @@
 /** Closes quiet connections: idle ones between two requests, and those whose clients do not read their responses. */
-import type { Server, ServerResponse } from "node:http";
+import type { Server } from "node:http";
 import type { Socket } from "node:net";
+import type { OpenResponses } from "./open-responses.ts";
 
 export interface QuietOptions {
+  readonly open: OpenResponses;
   /** How long a client may read nothing of its responses, in milliseconds. */
   readonly unreadMs: number;
   /** How long a client may keep a connection open without a request, in milliseconds. Responses announce it in whole seconds. */
@@ -13,34 +15,26 @@ export interface QuietOptions {
 const MORE = 1 / 8;
 
 /**
- * Closes quiet connections of a server. The returned function must be called with the response to each request.
+ * Closes quiet connections of a server.
  *
  * A connection is closed only when everything received on it has been read. After the process was busy, Node runs timers before it reads sockets, and
  * would close a connection on which the next request waits: its client could not know whether that request was started.
  */
-export function closeQuiet(server: Server, { unreadMs, idleMs }: QuietOptions): (outgoing: ServerResponse) => void {
-  /** Number of unanswered requests by connection. */
-  const open = new WeakMap<Socket, number>();
-  const isIdle = (socket: Socket): boolean => (open.get(socket) ?? 0) === 0;
+export function closeQuiet(server: Server, { open, unreadMs, idleMs }: QuietOptions): void {
   server.timeout = unreadMs;
   server.keepAliveTimeout = idleMs;
   server.keepAliveTimeoutBuffer = idleMs * MORE;
   // emitted when a connection was quiet for that long in both directions
   server.on("timeout", (socket) => {
-    if (isIdle(socket)) closeUnlessRead(socket, isIdle);
+    if (open.isIdle(socket)) closeUnlessRead(socket, open);
     else if (socket.writableLength > 0) socket.destroy(); // if nothing waits to be written, a request is taking long
   });
-  return (outgoing) => {
-    const { socket } = outgoing.req;
-    open.set(socket, (open.get(socket) ?? 0) + 1);
-    outgoing.once("close", () => open.set(socket, (open.get(socket) ?? 1) - 1));
-  };
 }
 
 /** Closes an idle socket unless it gets data: Node reads sockets between timers and `setImmediate`. */
-function closeUnlessRead(socket: Socket, isIdle: (socket: Socket) => boolean): void {
+function closeUnlessRead(socket: Socket, open: OpenResponses): void {
   const { bytesRead } = socket;
   setImmediate(() => {
-    if (isIdle(socket) && socket.bytesRead === bytesRead) socket.destroy();
+    if (open.isIdle(socket) && socket.bytesRead === bytesRead) socket.destroy();
   });
 }

@@ -57,7 +57,7 @@ function exchange(port: number, sent: string): Promise<string> {
   });
 }
 
-const ODD: readonly (readonly [string, string, number | "closed"])[] = [
+const ODD: readonly (readonly [string, string, number])[] = [
   ["a path with two slashes at its front", get("//v1/info"), 404],
   ["a path that ends with a slash", get("/v1/tools/"), 404],
   ["a slash that is encoded", get("/v1/tools/notes%2Fadd"), 404],
@@ -77,9 +77,18 @@ const ODD: readonly (readonly [string, string, number | "closed"])[] = [
   ["E16 two hosts", get("/v1/info", { headers: "host: evil.example\r\n" }), 400],
   ["HEAD", get("/v1/info", { method: "HEAD" }), 200],
   ["OPTIONS", get("/v1/info", { method: "OPTIONS" }), 405],
-  ["TRACE", get("/v1/info", { method: "TRACE" }), 405],
+  ["OPTIONS of the server", "OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", 204],
+  ["the target of such a request with another method", get("*"), 400],
+  ["TRACE", get("/v1/info", { method: "TRACE" }), 501],
+  ["TRACE to the MCP server", get("/mcp", { method: "TRACE" }), 501],
+  ["TRACE as the preflight of a page", get("/v1/info", { method: "TRACE", headers: "Access-Control-Request-Method: GET\r\n" }), 501],
+  ["a method in small letters", get("/v1/info", { method: "get" }), 501],
+  ["a method that no one knows", get("/v1/info", { method: "FOO" }), 501],
   ["a method of its own", get("/v1/info", { method: "PROPFIND" }), 405],
-  ["E16 CONNECT", "CONNECT evil.example:443 HTTP/1.1\r\nHost: localhost\r\n\r\n", "closed"],
+  ["E16 CONNECT", "CONNECT evil.example:443 HTTP/1.1\r\nHost: localhost\r\n\r\n", 501],
+  ["CONNECT to a path", get("/v1/info", { method: "CONNECT" }), 501],
+  ["HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400],
+  ["TLS", "\u0016\u0003\u0001\u0000\u00a5\u0001\u0000\u0000\u00a1\u0003\u0003", 501],
   ["E17 a WebSocket without a token", upgrade("/v1/events"), 401],
   ["E17 a WebSocket of another origin", upgrade("/mcp", "Origin: http://evil.example\r\n"), 403],
   ["E16 two lengths", post(CALL, { headers: "Content-Length: 3\r\n" }), 400],
@@ -128,10 +137,9 @@ testInCI(
       const [head = "", ...rest] = answer.split("\r\n\r\n");
       const got = answer === "" ? "closed" : answer === "silence" ? answer : Number(head.split(" ")[1]);
       const isTheSame = answer.replace(/^date: .*$/imu, "") === again.replace(/^date: .*$/imu, "");
-      const byParser = got === "closed" || (got === 400 && !/content-type/iu.test(head)) || got === 431;
       const isOfMcp = sent.startsWith("POST /mcp ") && answer.includes('"jsonrpc":"2.0","error":');
-      const isProblem = typeof got !== "number" || got < 400 || byParser || /application\/problem\+json/u.test(head) || isOfMcp;
-      const isGuarded = typeof got !== "number" || byParser || /^x-content-type-options: nosniff\r?$/imu.test(head);
+      const isProblem = typeof got !== "number" || got < 400 || /application\/problem\+json/u.test(head) || isOfMcp;
+      const isGuarded = typeof got !== "number" || /^x-content-type-options: nosniff\r?$/imu.test(head);
       seen.push({
         what,
         got,
@@ -168,5 +176,33 @@ test.each([50, 100_000])(
     });
     expect((await api.ask("GET", "/v1/info")).status).toBe(200);
     expect([api.added, warnings]).toEqual([[], []]);
+  },
+);
+
+test("bytes that are no request, after one that is being answered with a stream, write nothing into its stream", async () => {
+  const api = await startApi();
+  const stream = get("/v1/events", { headers: "Accept: text/event-stream\r\n" }).replace("Connection: close\r\n", "");
+  const seen = await new Promise<string>((resolve) => {
+    let text = "";
+    const socket = connect(api.listener.port, "127.0.0.1", () => socket.write(stream));
+    socket
+      .setEncoding("utf8")
+      .on("data", (chunk: string) => {
+        if (text === "") socket.write("nonsense\r\n\r\n");
+        text += chunk;
+      })
+      .on("close", () => resolve(text))
+      .on("error", () => {});
+  });
+  expect(seen.match(/HTTP\/1\.1 \d+/gu)).toEqual(["HTTP/1.1 200"]);
+});
+
+test.each([["TRACE"], ["OPTIONS"], ["PROPFIND"]])(
+  "the answer to %s says which method was refused, and which would work",
+  async (method) => {
+    const { listener } = await startApi();
+    const answer = await exchange(listener.port, get("/v1/info", { method }));
+    expect(answer).toContain(`${method} is not supported`);
+    expect(answer).toMatch(method === "TRACE" ? /"hint":"Use GET, HEAD, POST or DELETE/u : /^allow: GET, HEAD\r?$/imu);
   },
 );

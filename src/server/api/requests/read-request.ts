@@ -176,7 +176,7 @@ export function noRoute(method: string, path: string): HttpError {
   const routes = OPERATION_IDS.map((id): Route => API[id]);
   const methods = routes.filter((route) => matches(route.path, path)).map((route) => route.method);
   if (methods.length > 0) {
-    const allow = [...new Set(methods)].join(", ");
+    const allow = [...new Set(methods.flatMap((each) => (each === "GET" ? [each, "HEAD"] : [each])))].join(", ");
     return new HttpError(405, "invalid_argument", `${method.slice(0, 20)} is not supported at this path.`, {
       hint: `Use ${allow}.`,
       headers: { allow },

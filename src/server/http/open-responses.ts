@@ -1,0 +1,24 @@
+/** The requests of each connection that have not been answered completely. */
+import type { ServerResponse } from "node:http";
+import type { Duplex } from "node:stream";
+
+export class OpenResponses {
+  readonly #open = new WeakMap<Duplex, Set<ServerResponse>>();
+
+  /** Notes the response to a request that has arrived. */
+  add(outgoing: ServerResponse): void {
+    const { socket } = outgoing.req;
+    const open = this.#open.get(socket) ?? new Set();
+    this.#open.set(socket, open.add(outgoing));
+    outgoing.once("close", () => open.delete(outgoing));
+  }
+
+  isIdle(socket: Duplex): boolean {
+    return (this.#open.get(socket)?.size ?? 0) === 0;
+  }
+
+  /** Whether part of a response has been written. The next bytes would be read as the rest of it. */
+  isBegun(socket: Duplex): boolean {
+    return [...(this.#open.get(socket) ?? [])].some(({ headersSent }) => headersSent);
+  }
+}

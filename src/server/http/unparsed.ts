@@ -1,0 +1,56 @@
+/** Answers requests that Node's parser refuses, and CONNECT, which it does not pass on as a request. */
+import type { Server } from "node:http";
+import type { Duplex } from "node:stream";
+import { errorInfo } from "../../core/error.ts";
+import type { Clock } from "../../core/ports.ts";
+import { http } from "../../net/node-http.ts";
+import { HttpError } from "./http-error.ts";
+import type { OpenResponses } from "./open-responses.ts";
+import { problemAnswer, problemOf } from "./problem.ts";
+import { plainHeaders } from "./security-headers.ts";
+
+export function answerUnparsed(server: Server, { open, clock }: { readonly open: OpenResponses; readonly clock: Clock }): void {
+  server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
+    if (error.code === "ECONNRESET" || !socket.writable || open.isBegun(socket)) socket.destroy();
+    else end(socket, refusalOf(error), clock);
+  });
+  server.on("connect", (_request, socket) => {
+    if (open.isBegun(socket)) socket.destroy();
+    else
+      end(
+        socket.on("error", () => {}),
+        methodNotSupported("CONNECT"),
+        clock,
+      );
+  });
+}
+
+/** The refusal of a method that no path supports. @see https://www.rfc-editor.org/rfc/rfc9110#section-15.6.2 */
+export function methodNotSupported(method: string): HttpError {
+  return new HttpError(501, "invalid_argument", `The method ${method} is not supported.`, { hint: METHODS });
+}
+
+const METHODS = "Use GET, HEAD, POST or DELETE, in capitals.";
+const PROTOCOL = "This port speaks HTTP/1.1, without TLS.";
+
+/** The refusal for an error of the parser, with the same statuses as Node's own. */
+function refusalOf({ code, reason }: { readonly code?: string | undefined; readonly reason?: unknown }): HttpError {
+  if (code === "HPE_INVALID_METHOD")
+    return new HttpError(501, "invalid_argument", "The request begins with no known method.", { hint: `${METHODS} ${PROTOCOL}` });
+  if (code === "HPE_HEADER_OVERFLOW") return new HttpError(431, "too_large", "The headers of the request are too large.");
+  if (code === "HPE_CHUNK_EXTENSIONS_OVERFLOW")
+    return new HttpError(413, "too_large", "The chunk extensions of the request are too large.");
+  if (code === "ERR_HTTP_REQUEST_TIMEOUT")
+    return new HttpError(408, "timeout", "The request arrived too slowly.", { outcome: "not_started" });
+  const why = typeof reason === "string" && reason !== "" ? `: ${reason}` : "";
+  return new HttpError(400, "invalid_argument", `The request cannot be parsed${why}.`, { hint: PROTOCOL });
+}
+
+/** Writes a whole response and closes the connection. */
+function end(socket: Duplex, error: HttpError, clock: Clock): void {
+  const { status, headers, text, bytes } = problemAnswer(problemOf(errorInfo(error), { status: error.status }));
+  const date = new Date(clock.wallTime()).toUTCString();
+  const head = Object.entries({ ...plainHeaders({}), ...headers, date, "content-length": bytes, connection: "close" });
+  const lines = [`HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? ""}`, ...head.map(([name, value]) => `${name}: ${value}`), "", text];
+  socket.end(lines.join("\r\n"), () => socket.destroy());
+}
