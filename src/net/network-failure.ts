@@ -51,6 +51,14 @@ const REASONS: ReadonlyMap<string, Reason> = new Map<string, Reason>([
   ],
 ]);
 
+/** The alert of a server that speaks only other protocols over TLS. @see https://www.rfc-editor.org/rfc/rfc7301#section-3.2 */
+const NO_APPLICATION_PROTOCOL = /\bSSL alert number 120\b/u;
+const HTTP2_ONLY: Reason = {
+  text: "it does not speak HTTP/1.1",
+  operatorHint: "Let the server speak HTTP/1.1 besides HTTP/2.",
+  retryable: false,
+};
+
 function notTls(): Reason {
   return {
     text: "the TLS handshake failed",
@@ -60,14 +68,18 @@ function notTls(): Reason {
 }
 
 function untrusted(text: string): Reason {
-  return { text, operatorHint: "Pass the certificate of its authority as `ca`, in PEM.", retryable: false };
+  return {
+    text,
+    operatorHint: "Pass the certificate of its authority as `ca`, in PEM, or start the process with NODE_EXTRA_CA_CERTS.",
+    retryable: false,
+  };
 }
 
 /** Makes a ToolError of the error of a socket, the HTTP parser or a decoder. A ToolError is returned unchanged. */
 export function networkFailure(server: string, thrown: unknown, outcome: Outcome): ToolError {
   if (thrown instanceof ToolError) return thrown;
   const code = codeOf(thrown);
-  const { text, operatorHint, retryable }: Reason = REASONS.get(code) ?? otherReason(code);
+  const { text, operatorHint, retryable }: Reason = reasonOf(thrown, code);
   const start = outcome === "not_started" ? `No connection to ${server}` : `The request to ${server} failed`;
   return new ToolError("network_error", `${start}: ${text} (${code}).`, {
     outcome,
@@ -77,7 +89,10 @@ export function networkFailure(server: string, thrown: unknown, outcome: Outcome
   });
 }
 
-function otherReason(code: string): Reason {
+function reasonOf(thrown: unknown, code: string): Reason {
+  if (thrown instanceof Error && NO_APPLICATION_PROTOCOL.test(thrown.message)) return HTTP2_ONLY;
+  const known = REASONS.get(code);
+  if (known !== undefined) return known;
   if (code.startsWith("HPE_")) return { text: "its answer is not HTTP", retryable: false };
   // error codes of zlib, Brotli and zstd
   if (/^(?:Z_|ERR__ERROR_|ZSTD_error_)/u.test(code)) return { text: "its answer cannot be decompressed", retryable: false };

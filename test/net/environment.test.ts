@@ -1,5 +1,6 @@
 /** What the environment of a process can and cannot change, seen in a process of its own. */
 import { execFile } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { httpServer, httpsServer } from "./loopback-server.ts";
@@ -46,4 +47,10 @@ test("F18 NODE_TLS_REJECT_UNAUTHORIZED=0 does not switch verification off", asyn
   expect(await run(server.at("/"), { NODE_TLS_REJECT_UNAUTHORIZED: "0" })).toBe(
     `network_error: No connection to ${server.host}: its certificate is self-signed (DEPTH_ZERO_SELF_SIGNED_CERT).`,
   );
+});
+
+test("an authority in NODE_EXTRA_CA_CERTS is trusted besides those of the system", async () => {
+  const server = await httpsServer((_request, response) => response.end("read"));
+  const authority = fileURLToPath(new URL("localhost-certificate.pem", import.meta.url));
+  expect(await run(server.at("/"), { NODE_EXTRA_CA_CERTS: authority })).toBe("read");
 });

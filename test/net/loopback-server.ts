@@ -7,7 +7,7 @@ import * as net from "node:net";
 import { onTestFinished } from "vitest";
 
 export const CERTIFICATE = readFileSync(new URL("localhost-certificate.pem", import.meta.url), "utf8");
-const KEY = readFileSync(new URL("localhost-key.pem", import.meta.url), "utf8");
+export const KEY = readFileSync(new URL("localhost-key.pem", import.meta.url), "utf8");
 
 export interface LoopbackServer {
   readonly port: number;

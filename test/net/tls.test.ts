@@ -1,6 +1,8 @@
-import { expect, test } from "vitest";
+import type { AddressInfo } from "node:net";
+import { createServer } from "node:tls";
+import { expect, onTestFinished, test } from "vitest";
 import { ask, failureOf, testClient, toRequest } from "./ask.ts";
-import { CERTIFICATE, httpServer, httpsServer } from "./loopback-server.ts";
+import { CERTIFICATE, KEY, httpServer, httpsServer } from "./loopback-server.ts";
 
 test("F18 a self-signed certificate is refused before anything is sent", async () => {
   let requests = 0;
@@ -14,7 +16,7 @@ test("F18 a self-signed certificate is refused before anything is sent", async (
     {
       code: "network_error",
       message: `No connection to ${server.host}: its certificate is self-signed (DEPTH_ZERO_SELF_SIGNED_CERT).`,
-      operatorHint: "Pass the certificate of its authority as `ca`, in PEM.",
+      operatorHint: "Pass the certificate of its authority as `ca`, in PEM, or start the process with NODE_EXTRA_CA_CERTS.",
       retryable: false,
       outcome: "not_started",
     },
@@ -29,6 +31,21 @@ test("F18 a certificate for another host is refused even when its authority is k
     code: "network_error",
     message: `No connection to other.example:${server.port}: its certificate is for another host (ERR_TLS_CERT_ALTNAME_INVALID).`,
     operatorHint: "Use a host name that its certificate covers.",
+    retryable: false,
+    outcome: "not_started",
+  });
+});
+
+test("a server that speaks only HTTP/2 is refused at once, with what would work", async () => {
+  const server = createServer({ key: KEY, cert: CERTIFICATE, ALPNProtocols: ["h2"] });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo; // it listens on a port
+  const client = testClient({ allowPrivate: ["localhost"], ca: CERTIFICATE, names: { localhost: ["127.0.0.1"] } });
+  expect(await failureOf(client.request(toRequest(`https://localhost:${port}/`)))).toEqual({
+    code: "network_error",
+    message: `No connection to localhost:${port}: it does not speak HTTP/1.1 (EPROTO).`,
+    operatorHint: "Let the server speak HTTP/1.1 besides HTTP/2.",
     retryable: false,
     outcome: "not_started",
   });

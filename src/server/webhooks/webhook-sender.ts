@@ -4,7 +4,9 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import { checkArgument, checkText } from "../../core/check-argument.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
+import { readRetryAfter } from "../../core/retry-after.ts";
 import type { Store } from "../../core/store.ts";
+import { plural } from "../../core/base/wording.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { WEBHOOK_TYPES, type WebhookDelivery, type WebhookType } from "../../core/webhook-store.ts";
 import { describeFetchFailure, guardedFetch } from "../../net/guarded-fetch.ts";
@@ -37,6 +39,14 @@ interface Receiver {
   readonly key: Buffer;
 }
 
+/** Why a message did not arrive. */
+interface Failure {
+  readonly reason: string;
+  /** Whether the receiver is gone, so that the message is not sent again. */
+  readonly isFinal?: boolean;
+  readonly retryAfterMs?: number | undefined;
+}
+
 const LOOK_MS = 1_000;
 const SENT_AT_ONCE = 20;
 /** Maximum wait for a response, in milliseconds. */
@@ -51,7 +61,7 @@ const ANSWER_BYTES = 16 * 1024;
  * Sends the webhooks that the store keeps for these receivers, until `close`.
  *
  * Each message arrives at least once, with the same `webhook-id` each time; it is attempted up to ten times over three days. Any response but 2xx is
- * a failure, also a redirect; 410 discards the message. Several processes over one store share the work; the receivers of the process that started
+ * a failure, also a redirect; 410 discards the message. The next attempt comes no earlier than `Retry-After` of the last response, at most a day. Several processes over one store share the work; the receivers of the process that started
  * last apply.
  */
 export class WebhookSender {
@@ -124,13 +134,17 @@ export class WebhookSender {
     if (this.#closing.signal.aborted && failure !== undefined) return webhooks.retry({ endpoint, messageId, now, dueAt: now });
     const delayMs = DELAYS_MS[attempts - 1];
     if (failure === undefined) return webhooks.remove({ endpoint, messageId });
-    if (failure !== GONE && delayMs !== undefined) return webhooks.retry({ endpoint, messageId, now, dueAt: now + delayMs });
-    this.#ports.log.warn(`The webhook ${messageId} to ${new URL(receiver.url).host} was given up after ${attempts} tries: ${failure}`);
+    const { reason, isFinal = false, retryAfterMs = 0 } = failure;
+    if (!isFinal && delayMs !== undefined)
+      return webhooks.retry({ endpoint, messageId, now, dueAt: now + Math.max(delayMs, retryAfterMs) });
+    this.#ports.log.warn(
+      `The webhook ${messageId} to ${new URL(receiver.url).host} was given up after ${plural(attempts, "try", "tries")}: ${reason}`,
+    );
     return webhooks.remove({ endpoint, messageId });
   }
 
   /** Returns why the message did not arrive; undefined if it did. */
-  async #try({ url, key }: Receiver, { messageId: id, payload: body }: WebhookDelivery): Promise<string | undefined> {
+  async #try({ url, key }: Receiver, { messageId: id, payload: body }: WebhookDelivery): Promise<Failure | undefined> {
     const { clock } = this.#ports;
     const late = new AbortController();
     const stop = clock.timer(() => late.abort(new ToolError("timeout", `no answer came within ${TRY_MS} ms`)), TRY_MS);
@@ -141,16 +155,15 @@ export class WebhookSender {
       const answer = await this.#fetch(url, { method: "POST", headers, body, signal, redirect: "manual" });
       await answer.body?.cancel();
       if (answer.status >= 200 && answer.status < 300) return undefined;
-      return answer.status === 410 ? GONE : `it was answered with status ${answer.status}`;
+      const retryAfterMs = readRetryAfter((name) => answer.headers.get(name), clock.wallTime());
+      return { reason: `it was answered with status ${answer.status}`, isFinal: answer.status === 410, retryAfterMs };
     } catch (thrown: unknown) {
-      return describeFetchFailure(thrown);
+      return { reason: describeFetchFailure(thrown) };
     } finally {
       stop();
     }
   }
 }
-
-const GONE = "it was answered with status 410";
 
 /** An id that every process derives from the same address, without anything secret in it. */
 function endpointId(url: string): string {

@@ -184,6 +184,29 @@ test("issue 19.4 private addresses, bad secrets and unknown types are refused, w
   expect(place.received).toEqual([]);
 });
 
+test.each([
+  ["429 without a time", 429, {}, 5_000],
+  ["429 with less than the wait between tries", 429, { "retry-after": "1" }, 5_000],
+  ["429 with more", 429, { "retry-after": "600" }, 600_000],
+  ["503 with a date", 503, { date: "Tue, 01 Jan 2030 00:00:00 GMT", "retry-after": "Tue, 01 Jan 2030 01:00:00 GMT" }, 3_600_000],
+  ["429 with more than a day", 429, { "retry-after": "99999999" }, 86_400_000],
+  ["429 with a time that is none", 429, { "retry-after": "soon" }, 5_000],
+])("after %s, a message is tried again no earlier than its receiver asks for, and within a day", async (_what, status, headers, waitMs) => {
+  const place = await receiver((response) => void response.writeHead(status, headers).end());
+  const [store, ports] = [memoryStore(), fakePorts()];
+  const failed = retriesOf(store);
+  await senderTo(place, store, ports).start();
+  const now = ports.clock.wallTime();
+  await store.approvals.put(question(now));
+  await ports.clock.advance(1_000);
+  await failed(1);
+  const due = async (ms: number): Promise<number> => {
+    const claimed = await store.webhooks.claim({ now: ports.clock.wallTime() + ms, until: now, limit: 1 });
+    return claimed.length;
+  };
+  expect([await due(waitMs - 1), await due(waitMs)]).toEqual([0, 1]);
+});
+
 test("one that is given up is logged with why it was not sent, and what would work", async () => {
   const place = await receiver();
   const store = memoryStore();
@@ -200,6 +223,19 @@ test("one that is given up is logged with why it was not sent, and what would wo
     `to ${place.host} was given up after 10 tries: Calls to ${place.host} are not allowed: 127.0.0.1 `,
   );
   expect(ports.log.lines.map(({ message }) => message).join()).toContain(`list "${place.host}" in allowPrivate`);
+});
+
+test("410 ends the tries, with a line in the log", async () => {
+  const place = await receiver((response) => void response.writeHead(410, { "retry-after": "1" }).end());
+  const [store, ports] = [memoryStore(), fakePorts()];
+  await senderTo(place, store, ports).start();
+  await store.approvals.put(question(ports.clock.wallTime()));
+  await ports.clock.advance(1_000);
+  for (let turns = 0; turns < 2_000 && ports.log.lines.length === 0; turns++) await settle();
+  expect(ports.log.lines.map(({ message }) => message)).toEqual([
+    expect.stringContaining(` to ${place.host} was given up after 1 try: it was answered with status 410`),
+  ]);
+  expect(await store.webhooks.claim({ now: Infinity, until: Infinity, limit: 9 })).toEqual([]);
 });
 
 test("a message has no half of a surrogate pair, which strict receivers refuse each time", async () => {
