@@ -36,10 +36,11 @@ export function plainHeaders({ corsOrigins = [] }: SecurityHeadersOptions): Read
 
 const ALLOWED_METHODS = "GET, POST, PUT, PATCH, DELETE";
 const ALLOWED_HEADERS =
-  "authorization, content-type, idempotency-key, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id, traceparent, tracestate";
+  "authorization, content-type, idempotency-key, if-match, if-none-match, if-range, last-event-id, mcp-method, mcp-name, mcp-protocol-version, mcp-session-id, range, traceparent, tracestate";
 /** Parameters of tools that MCP clients also send as headers, named after the parameters. */
 const PARAM_HEADER = /^mcp-param-[\w-]+$/u;
-const EXPOSED_HEADERS = "idempotency-replayed, location, retry-after, x-should-retry, www-authenticate, mcp-session-id";
+const EXPOSED_HEADERS =
+  "accept-ranges, content-range, etag, idempotency-replayed, location, retry-after, x-should-retry, www-authenticate, mcp-session-id";
 const PREFLIGHT_SECONDS = "600";
 
 /**

@@ -1,5 +1,6 @@
 /** Makes the OpenAPI 3.1 document from the table of routes; its JSON Schemas (2020-12) are unchanged. @see https://spec.openapis.org/oas/v3.1.1 */
 import { API, OPERATION_IDS } from "../../api.ts";
+import { BYTES_TYPE } from "../../http/bytes-response.ts";
 import { PROBLEM_TYPE } from "../../http/problem.ts";
 import { COMPONENTS } from "./components.ts";
 import type { Parameters, Route } from "../requests/route.ts";
@@ -65,7 +66,7 @@ function exampleOf(text: string, schema: object): unknown {
   return "type" in schema && schema.type === "integer" ? Number(text) : text;
 }
 
-function headersOf({ keyed, streams, answerType }: Route): readonly object[] {
+function headersOf({ keyed, streams, answerType, asBytes }: Route): readonly object[] {
   const key = {
     name: "Idempotency-Key",
     in: "header",
@@ -80,17 +81,35 @@ function headersOf({ keyed, streams, answerType }: Route): readonly object[] {
     description: "For a stream: the id of the last event that was received. Takes precedence over the parameter after.",
     schema: { type: "string", minLength: 1, maxLength: 1_024 },
   };
+  const range = {
+    name: "Range",
+    in: "header",
+    required: false,
+    description: "For bytes: one range, such as bytes=1000-. With If-Range, it applies only if the bytes have this entity tag.",
+    schema: { type: "string" },
+  };
   const isStream = streams === true || answerType === "text/event-stream";
-  return [...(keyed === true ? [key] : []), ...(isStream ? [last] : [])];
+  return [...(keyed === true ? [key] : []), ...(isStream ? [last] : []), ...(asBytes === true ? [range] : [])];
 }
 
+const BYTES = { [BYTES_TYPE]: {} };
+const PARTS = {
+  206: {
+    description: "The range that the request asks for.",
+    headers: { "Content-Range": { schema: { type: "string" }, description: "Which of the bytes they are, such as bytes 1000-1999/5000." } },
+    content: BYTES,
+  },
+  304: { description: "The client has the bytes: If-None-Match names their entity tag." },
+  416: problem("The range begins after the end."),
+};
+
 function responsesOf(route: Route): object {
-  const { answer, answerType, streams, mayTakeLong, scope } = route;
+  const { answer, answerType, streams, mayTakeLong, scope, asBytes } = route;
   const status: number = route.status ?? 200;
   const stream = { "text/event-stream": { schema: { $ref: "#/components/schemas/RuntimeEvent" } } };
   const content =
     answerType === undefined
-      ? { "application/json": { schema: answer }, ...(streams === true ? stream : {}) }
+      ? { "application/json": { schema: answer }, ...(streams === true ? stream : {}), ...(asBytes === true ? BYTES : {}) }
       : answerType === "text/event-stream"
         ? stream
         : { [answerType]: { schema: { type: "string" } } };
@@ -102,6 +121,7 @@ function responsesOf(route: Route): object {
   };
   return {
     [status]: { description: status === 204 ? "Done." : "The answer.", ...(status === 204 ? {} : { content }) },
+    ...(asBytes === true ? PARTS : {}),
     ...(mayTakeLong === true
       ? { 202: { description: "The request takes longer.", headers: location, content: { "application/json": { schema: later } } } }
       : {}),

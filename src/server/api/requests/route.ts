@@ -29,6 +29,8 @@ export interface Route {
   readonly answerType?: "application/jsonl" | "text/plain; version=0.0.4" | "text/event-stream";
   /** Whether the same URL returns an event stream to clients that accept `text/event-stream`. */
   readonly streams?: true;
+  /** Whether the same URL returns bytes, also in part, to clients that accept `application/octet-stream`. */
+  readonly asBytes?: true;
   /** Whether it may answer 202 with a `Location` if the work takes longer than `waitMs`. */
   readonly mayTakeLong?: true;
   /** Whether it must run in the process that has its session open; other processes of the store forward the request there. */

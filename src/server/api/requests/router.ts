@@ -117,7 +117,7 @@ async function answerRoute(found: FoundRoute, request: SentRequest, parts: Route
   }
   if (end !== undefined) response = underWayUntilRead(response, { end, signal: request.signal });
   metrics.note(id, response.status, clock.now() - startedAt);
-  if (principal === undefined || principal === ANYBODY) return response;
+  if (principal === undefined || principal === ANYBODY || request.method === "HEAD") return response;
   const { id: principalId } = principal;
   return countedAnswer(response, (bytes) => services.limits.spendBytes(principalId, bytes));
 }

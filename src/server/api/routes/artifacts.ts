@@ -8,6 +8,9 @@ export const artifactRoutes = {
     path: "/v1/artifacts/{artifactId}",
     scope: "read",
     summary: "Get a file that an answer refers to by its address, artifact: and its id.",
+    description:
+      "A client that accepts application/octet-stream gets the bytes themselves, whole or the range that it asks for, with an entity tag that never changes.",
+    asBytes: true,
     params: { artifactId: text("The id: 64 hexadecimal digits.", { minLength: 1, maxLength: 128 }) },
     answer: answer({
       id: text("The SHA-256 of its bytes."),
