@@ -47,7 +47,7 @@ export function httpClient(options: HttpClientOptions, ports: HttpClientPorts): 
     http: new http.Agent(CONNECTIONS),
     https: new https.Agent({
       ...CONNECTIONS,
-      // a server that speaks only HTTP/2 then refuses the handshake, instead of an answer that nobody can read
+      // a server that speaks only HTTP/2 then refuses the handshake, instead of waiting or answering in HTTP/2
       ALPNProtocols: ["http/1.1"],
       // explicit: otherwise NODE_TLS_REJECT_UNAUTHORIZED in the environment would decide
       rejectUnauthorized: verifyTls,

@@ -94,6 +94,14 @@ test("issue 19.5 the bytes of answers count, of JSON as of streams", async () =>
   expect([statuses[0], statuses.at(-1)]).toEqual([200, 429]);
 });
 
+test("the bytes that an answer to HEAD says and does not send do not count", async () => {
+  const { ask } = openServer({ limits: { maxBytesPerMinute: 30_000 } });
+  const statuses: number[] = [];
+  for (let index = 0; index < 100; index++)
+    statuses.push((await ask("HEAD", "/openapi.json")).status, (await ask("HEAD", "/v1/tools")).status);
+  expect(new Set(statuses)).toEqual(new Set([200]));
+});
+
 test("issue 19.6 a server is ready with the length of its queue, and not when the queue is full", async () => {
   const { ask, gate } = openServer();
   const ready = async () => {
