@@ -1,12 +1,17 @@
 /** Keeps the output of a program: the beginning and the end. */
 import { StringDecoder } from "node:string_decoder";
+import { detachedText } from "../core/base/detached-text.ts";
 
 const HEAD_CHARS = 256 * 1024;
 const TAIL_CHARS = 768 * 1024;
+/** A program may write one character at a time, and a string for each takes twenty times its characters: so many are joined and copied. */
+const COPIED_CHARS = 4_096;
 
 export class KeptOutput {
   readonly #decoder = new StringDecoder("utf8");
   readonly #listener: (text: string) => void;
+  /** The latest characters, of small chunks. */
+  #joined = "";
   #head = "";
   /** The latest chunks, together at most twice `TAIL_CHARS`. */
   #tail: string[] = [];
@@ -32,6 +37,7 @@ export class KeptOutput {
 
   /** Returns the whole output, or its beginning and end with a line between them that says how much is left out. */
   text(): string {
+    this.#keep();
     const tail = this.#tail.join("");
     const kept = tail.slice(Math.max(0, tail.length - TAIL_CHARS));
     const leftOut = this.#leftOut + tail.length - kept.length;
@@ -41,6 +47,14 @@ export class KeptOutput {
   #take(text: string): void {
     if (text === "") return;
     this.#listener(text);
+    this.#joined += text;
+    if (this.#joined.length >= COPIED_CHARS) this.#keep();
+  }
+
+  /** Moves the joined characters to the head and the tail. */
+  #keep(): void {
+    const text = detachedText(this.#joined);
+    this.#joined = "";
     const free = HEAD_CHARS - this.#head.length;
     if (free > 0) this.#head += text.slice(0, free);
     const rest = free > 0 ? text.slice(free) : text;
