@@ -156,7 +156,8 @@ export class WebhookSender {
       await answer.body?.cancel();
       if (answer.status >= 200 && answer.status < 300) return undefined;
       const retryAfterMs = readRetryAfter((name) => answer.headers.get(name), clock.wallTime());
-      return { reason: `it was answered with status ${answer.status}`, isFinal: answer.status === 410, retryAfterMs };
+      const redirected = answer.status >= 300 && answer.status < 400 ? ", and redirects are not followed" : "";
+      return { reason: `it was answered with status ${answer.status}${redirected}`, isFinal: answer.status === 410, retryAfterMs };
     } catch (thrown: unknown) {
       return { reason: describeFetchFailure(thrown) };
     } finally {
