@@ -17,8 +17,8 @@ export class OpenResponses {
     return (this.#open.get(socket)?.size ?? 0) === 0;
   }
 
-  /** Whether part of a response has been written. The next bytes would be read as the rest of it. */
-  isBegun(socket: Duplex): boolean {
-    return [...(this.#open.get(socket) ?? [])].some(({ headersSent }) => headersSent);
+  /** Whether a complete request is being answered. The next bytes that are written are read as its response, or as the rest of it. */
+  isAnswering(socket: Duplex): boolean {
+    return [...(this.#open.get(socket) ?? [])].some(({ headersSent, req }) => headersSent || req.complete);
   }
 }

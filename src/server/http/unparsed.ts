@@ -10,19 +10,20 @@ import { problemAnswer, problemOf } from "./problem.ts";
 import { plainHeaders } from "./security-headers.ts";
 
 export function answerUnparsed(server: Server, { open, clock }: { readonly open: OpenResponses; readonly clock: Clock }): void {
+  const refuse = (socket: Duplex, error: HttpError): void => {
+    const text = open.isAnswering(socket) ? "" : responseText(error, clock);
+    socket.end(text, () => socket.destroy()); // sends what was written before
+  };
   server.on("clientError", (error: NodeJS.ErrnoException, socket) => {
-    if (error.code === "ECONNRESET" || !socket.writable || open.isBegun(socket)) socket.destroy();
-    else end(socket, refusalOf(error), clock);
+    if (error.code === "ECONNRESET" || !socket.writable) socket.destroy();
+    else refuse(socket, refusalOf(error));
   });
-  server.on("connect", (_request, socket) => {
-    if (open.isBegun(socket)) socket.destroy();
-    else
-      end(
-        socket.on("error", () => {}),
-        methodNotSupported("CONNECT"),
-        clock,
-      );
-  });
+  server.on("connect", (_request, socket) =>
+    refuse(
+      socket.on("error", () => {}),
+      methodNotSupported("CONNECT"),
+    ),
+  );
 }
 
 /** The refusal of a method that no path supports. @see https://www.rfc-editor.org/rfc/rfc9110#section-15.6.2 */
@@ -46,11 +47,11 @@ function refusalOf({ code, reason }: { readonly code?: string | undefined; reado
   return new HttpError(400, "invalid_argument", `The request cannot be parsed${why}.`, { hint: PROTOCOL });
 }
 
-/** Writes a whole response and closes the connection. */
-function end(socket: Duplex, error: HttpError, clock: Clock): void {
+/** A whole response, after which the connection is closed. */
+function responseText(error: HttpError, clock: Clock): string {
   const { status, headers, text, bytes } = problemAnswer(problemOf(errorInfo(error), { status: error.status }));
   const date = new Date(clock.wallTime()).toUTCString();
   const head = Object.entries({ ...plainHeaders({}), ...headers, date, "content-length": bytes, connection: "close" });
-  const lines = [`HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? ""}`, ...head.map(([name, value]) => `${name}: ${value}`), "", text];
-  socket.end(lines.join("\r\n"), () => socket.destroy());
+  const lines = head.map(([name, value]) => `${name}: ${value}`);
+  return [`HTTP/1.1 ${status} ${http.STATUS_CODES[status] ?? ""}`, ...lines, "", text].join("\r\n");
 }

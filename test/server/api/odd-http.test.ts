@@ -197,6 +197,21 @@ test("bytes that are no request, after one that is being answered with a stream,
   expect(seen.match(/HTTP\/1\.1 \d+/gu)).toEqual(["HTTP/1.1 200"]);
 });
 
+test.each(["nonsense\r\n\r\n", "CONNECT evil.example:443 HTTP/1.1\r\nHost: localhost\r\n\r\n"])(
+  "bytes that are no request are not refused in place of the answer to a call before them: %j",
+  async (bytes) => {
+    const api = await startApi();
+    const call = post(CALL).replace("Connection: close\r\n", "");
+    expect((await exchange(api.listener.port, `${call}${bytes}`)).match(/not_started|HTTP\/1\.1 [345]\d\d/gu)).toBe(null);
+  },
+);
+
+test("a body that breaks off is refused before its call starts", async () => {
+  const api = await startApi();
+  const answer = await exchange(api.listener.port, coded("chunked").replace("\r\n0\r\n\r\n", "\r\nzz\r\n"));
+  expect([answer.slice(0, 12), answer.includes('"outcome":"not_started"'), api.added]).toEqual(["HTTP/1.1 400", true, []]);
+});
+
 test.each([["TRACE"], ["OPTIONS"], ["PROPFIND"]])(
   "the answer to %s says which method was refused, and which would work",
   async (method) => {
