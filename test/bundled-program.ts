@@ -12,6 +12,7 @@ export const HAFT = `${BUNDLE}/dist/cli/main.js`;
 /** Programs of tests, which are bundled with the package. From their source each would read and strip a few hundred files. */
 export const PROGRAMS = [
   "call/stopped-process",
+  "compose/delegate/delegate-process",
   "compose/round-gap-process",
   "conformance/mcp-client",
   "conformance/mcp-server",

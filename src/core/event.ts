@@ -188,6 +188,8 @@ export type SessionEvent =
       readonly queued?: true;
       /** The process handed the job over in an orderly stop, so the job did not cause the end of its last start. */
       readonly handedOver?: true;
+      /** All calls that the job had made waited for approval when its process ended, so the job did not cause the end of its last start. */
+      readonly awaited?: true;
       /** The `traceparent` of the job's `job-start`, if the job's process had ended. */
       readonly traceparent?: string;
     })

@@ -136,7 +136,27 @@ export class SessionFold {
 
   /** Calls without a result, in the order in which they began. */
   get open(): readonly OpenCall[] {
-    return Array.from(this.#open.values(), (call) => (call.job === undefined ? call : { ...call, job: this.#leftJob(call, call.job) }));
+    return Array.from(this.#open.values(), (call) => {
+      const { job } = call;
+      if (job === undefined) return call;
+      return { ...call, job: !job.isQueued && this.#onlyAwaits(call) ? { ...harmless(job), awaited: true } : job };
+    });
+  }
+
+  /**
+   * The open calls that were made in a call, or in the session, and have no open calls in them; the call itself if it has none. Not by recursion: a log
+   * may say that calls were made in one another, and may nest them as deep as it is long.
+   */
+  innermost(outer?: OpenCall): readonly OpenCall[] {
+    const made = new Set(outer === undefined ? this.#open.values() : [outer]);
+    for (const { callId } of made) for (const one of this.#nested.get(callId) ?? []) made.add(one);
+    return [...made].filter(({ callId }) => (this.#nested.get(callId)?.size ?? 0) === 0);
+  }
+
+  /** Notes that all open calls of the session which the handler of an open call had begun wait for approval. */
+  noteAwaitsWithin(callId: string): void {
+    const open = this.#open.get(callId);
+    if (open !== undefined) open.awaitsWithin = true;
   }
 
   /** The changes to undo, so that open calls and those of voided messages have changed nothing: each restores the first value that they found. */
@@ -238,7 +258,7 @@ export class SessionFold {
     const open = this.#open.get(event.callId);
     if (open === undefined) return;
     open.wasCleared = true;
-    open.isAsked = event.type === "approval-ask";
+    open.askedAt = event.type === "approval-ask" ? event.at : undefined;
     if (event.type === "approval-answer") {
       if (event.status !== "allowed") return;
       open.askedFor = undefined;
@@ -249,7 +269,7 @@ export class SessionFold {
   #noteWork(event: SessionEvent & { readonly type: "call-intent" | "call-remote" }): void {
     const open = this.#open.get(event.callId);
     if (open === undefined) return;
-    open.isAsked = false;
+    open.askedAt = undefined;
     if (event.type === "call-intent")
       open.intent = { idempotencyKey: event.idempotencyKey, call: { name: event.toolName, input: event.input } };
     else open.remoteId = event.remoteId;
@@ -262,25 +282,20 @@ export class SessionFold {
     if (open?.job === undefined) return;
     if (event.type !== "job-run") open.job = this.#talked(open.job, event);
     else if (event.handedOver === true) open.job = { ...harmless(open.job), starts: event.starts, isAsking: false, isQueued: true };
-    else if (event.queued === true) open.job = { ...this.#leftJob(open, open.job), starts: event.starts, isQueued: true };
-    else open.job = { ...this.#leftJob(open, open.job), starts: event.starts, isAsking: false, isQueued: false };
-  }
-
-  /** The job as its process left it: its last start did not end the process where all that was made in it waited for a person. */
-  #leftJob(call: OpenCall, job: EarlierJob): EarlierJob {
-    return !job.isQueued && this.#onlyAwaits(call) ? harmless(job) : job;
-  }
-
-  /** Not by recursion: a log may say that calls were made in one another, and may nest them as deep as it is long. */
-  #onlyAwaits({ callId }: OpenCall): boolean {
-    const made = new Set(this.#nested.get(callId));
-    for (const call of made) {
-      const inside = this.#nested.get(call.callId);
-      if (inside === undefined || inside.size === 0) {
-        if (!call.isAsked) return false;
-      } else for (const one of inside) made.add(one);
+    else if (event.queued === true) open.job = { ...this.#leftJob(open, open.job, event), starts: event.starts, isQueued: true };
+    else {
+      const { starts, at: startedAt } = event;
+      open.job = { ...this.#leftJob(open, open.job, event), starts, startedAt, isAsking: false, isQueued: false };
     }
-    return made.size > 0;
+  }
+
+  /** The job as its process left it: its last start did not end the process if all calls that were made in it waited for approval. */
+  #leftJob(call: OpenCall, job: EarlierJob, { awaited }: { readonly awaited?: true } = {}): EarlierJob {
+    return !job.isQueued && (awaited === true || this.#onlyAwaits(call)) ? harmless(job) : job;
+  }
+
+  #onlyAwaits(call: OpenCall): boolean {
+    return this.innermost(call).every((made) => made.awaitsWithin || (made.askedAt !== undefined && made.callId !== call.callId));
   }
 
   /** Applies an input or output to a job. A job that asks while a nested call runs does not only wait: that call may be what crashed the process. */

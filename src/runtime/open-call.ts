@@ -53,8 +53,10 @@ export interface OpenCall {
   askedFor: string | undefined;
   /** The digest of the call that an answer allowed. */
   allowed: string | undefined;
-  /** Whether an approver was asked and the answer was not recorded. */
-  isAsked: boolean;
+  /** When an approver was asked, if the answer was not recorded. */
+  askedAt: number | undefined;
+  /** Whether all open calls of the session that its handler had begun wait for approval. */
+  awaitsWithin: boolean;
   /** The handler of a composite tool has made calls in it, so it was allowed to run before. Its nested calls still need approval. */
   hasMadeCalls: boolean;
 }
@@ -87,7 +89,8 @@ export function openCall(
     wasCleared: false,
     askedFor: asks,
     allowed: undefined,
-    isAsked: false,
+    askedAt: undefined,
+    awaitsWithin: false,
     hasMadeCalls: false,
   };
 }

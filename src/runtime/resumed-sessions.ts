@@ -10,6 +10,7 @@ import { endCalls } from "../call/running-calls.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
 import type { Registry } from "../registry/registry.ts";
 import { readEventPages, type ReadableLog } from "../session/read-events.ts";
+import { noteAwaitsWithin } from "./awaiting-within.ts";
 import { SessionFold } from "./fold-events.ts";
 import { checkBegunBy, innerIdOf, leftOpenWithin } from "./inner-session.ts";
 import type { Beginning, NewSessions, SessionsOptions } from "./new-sessions.ts";
@@ -95,6 +96,7 @@ export class ResumedSessions {
       await this.#settleLeftOpen(session, left, store);
       resuming.check();
       if (options.interrupted === "settle") await this.#settleWithin(session, fold);
+      else await noteAwaitsWithin(fold, { store, sessionId: id, registry: this.#parts.registry });
       const callOptions = this.#options.runner.callOptions({});
       const questions = new ResumedQuestions(session, fold.open, this.#parts.approvals);
       await this.#continueCalls(session, fold, { ...options, questions, callOptions, cancelled: await cancelRequestsIn(store, id, fold) });

@@ -50,8 +50,12 @@ export interface EarlierJob extends JobSettings {
   readonly toolName: string;
   /** How many times it was started. */
   readonly starts: number;
-  /** How many of its starts cannot have crashed the process: after them it waited for an answer, or was handed over. */
+  /** How many of its starts cannot have crashed the process: after them it waited for an answer or approval, or was handed over. */
   readonly harmlessStarts: number;
+  /** Its last start is counted as harmless because all calls that it had made waited for approval; to be recorded with its next start. */
+  readonly awaited?: true;
+  /** The time of its last start; undefined for the first one. */
+  readonly startedAt?: number;
   /** It waits for an answer. */
   readonly isAsking: boolean;
   /** It is recorded as queued. */

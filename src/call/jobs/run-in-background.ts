@@ -162,14 +162,14 @@ export function recordHandOver(run: CallRun): void {
 }
 
 function recordRun(run: AdmittedCall, starts: number, place: { readonly queued?: true; readonly handedOver?: true } = {}): void {
-  const traceparent = run.resumed?.job?.traceparent;
+  const { traceparent, awaited } = run.resumed?.job ?? {};
   run.record({
     ...run.eventBase,
     type: "job-run",
     toolName: run.toolName,
     starts,
     ...place,
-    ...omitUndefined({ traceparent }),
+    ...omitUndefined({ awaited: place.handedOver === true ? undefined : awaited, traceparent }),
   });
 }
 

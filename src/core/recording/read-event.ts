@@ -239,6 +239,7 @@ const FIELDS = {
     starts: count,
     queued: optional(truth),
     handedOver: optional(truth),
+    awaited: optional(truth),
     traceparent: optional(id),
   },
   "job-output": { ...OF_CALL, toolName: name, position: count, text: anyText, asks: optional(truth) },

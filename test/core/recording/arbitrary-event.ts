@@ -273,6 +273,7 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
       starts: fc.nat(),
       queued: fc.constant(true as const),
       handedOver: fc.constant(true as const),
+      awaited: fc.constant(true as const),
       traceparent: id,
     },
     { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "toolName", "starts"] },
