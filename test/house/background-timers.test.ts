@@ -46,6 +46,8 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/server/mcp/stream-when-late.ts": "keeps an answer open, whose connection keeps the process alive",
   "src/server/mcp/suspensions.ts": "cancels work that no client came back for",
   "src/server/mcp/tasks/task-call.ts": "starts a call as a background job, which is no timer",
+  "src/server/mcp/tasks/task-listens.ts": "looks for a task again for a connection, which keeps the process alive",
+  "src/server/mcp/tasks/task-states.ts": "looks at a task for a request or a stream, whose connection keeps the process alive",
   "src/server/mcp/tasks/task-stream.ts": "looks at a task for a stream, whose connection keeps the process alive",
   "src/server/mcp/tasks/tasks.ts": "forgets a task that is over",
   "src/server/webhooks/webhook-sender.ts": "tries a delivery again, which the store keeps",

@@ -15,7 +15,7 @@ import { sqliteStore } from "haft/sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { basePathFault } from "../../src/core/base/base-path.ts";
 import { systemPorts } from "../../src/core/system-ports.ts";
-import { MCP_PATH } from "../../src/server/api/mcp-mount.ts";
+import { MCP_PATH } from "../../src/server/mcp/mcp-path.ts";
 import { API } from "../../src/server/api.ts";
 import { SCREENS } from "../../src/server/dashboard/dashboard-files.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";

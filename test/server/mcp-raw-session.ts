@@ -11,8 +11,13 @@ export interface RawSession {
   messages(response: Promise<Response>): Promise<readonly unknown[]>;
 }
 
-export async function rawSession(url: string, version: string, capabilities: JsonObject = {}): Promise<RawSession> {
-  let own: Readonly<Record<string, string>> = {};
+export async function rawSession(
+  url: string,
+  version: string,
+  capabilities: JsonObject = {},
+  headers: Readonly<Record<string, string>> = {},
+): Promise<RawSession> {
+  let own: Readonly<Record<string, string>> = headers;
   const post: RawSession["post"] = (message, signal) =>
     fetch(url, {
       method: "POST",
@@ -23,7 +28,7 @@ export async function rawSession(url: string, version: string, capabilities: Jso
   const params = { protocolVersion: version, capabilities, clientInfo: { name: "raw", version: "1" } };
   const begun = await post({ jsonrpc: "2.0", id: 0, method: "initialize", params });
   await begun.text();
-  own = { "mcp-session-id": begun.headers.get("mcp-session-id") ?? "", "mcp-protocol-version": version };
+  own = { ...headers, "mcp-session-id": begun.headers.get("mcp-session-id") ?? "", "mcp-protocol-version": version };
   await (await post({ jsonrpc: "2.0", method: "notifications/initialized" })).text();
   const get = (): Promise<Response> => fetch(url, { headers: { accept: "text/event-stream", ...own } });
   return { post, get, messages: async (response) => eventsOf(await (await response).text()) };

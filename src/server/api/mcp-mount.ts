@@ -4,6 +4,7 @@ import { distrustOf, type Trusted } from "../http/guard.ts";
 import type { DirectHandler, DirectReply, DirectRequest } from "../http/direct.ts";
 import { plainHeaders } from "../http/security-headers.ts";
 import type { HttpGateway, McpWork } from "../mcp/http.ts";
+import { MCP_PATH } from "../mcp/mcp-path.ts";
 import type { Caller } from "../mcp/serving.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { decodedHeader, toolCallOf } from "../mcp/param-headers.ts";
@@ -15,8 +16,6 @@ import type { ApiServices } from "./services.ts";
 import { refuseSessionKey } from "./sessions/session-ids.ts";
 import { watchedStream } from "../auth/watched-stream.ts";
 import { isEventStream } from "./requests/accepts-stream.ts";
-
-export const MCP_PATH = "/mcp";
 
 type Services = Pick<ApiServices, "access" | "clock" | "metrics" | "limits" | "runtime">;
 

@@ -116,14 +116,14 @@ export class Gateway implements Shared {
 
   /** Answers a call of the revision 2026-07-28 over HTTP, which has no connection. @throws a protocol error, as a rejection */
   answerCall(request: McpRequest, context: ServerContext, caller: Caller): Promise<CallAnswer | JsonObject> {
-    const serving: CallServing = {
-      gateway: this,
-      server: MODERN_SERVER,
-      connection: MODERN_CONNECTION,
-      info: { era: "modern", caller, isTold: false, session: noSession },
-    };
     const asked = { method: CALL_METHOD, request, context, server: MODERN_SERVER };
-    return this.#answer(asked, () => answerCall(serving, request, context));
+    return this.#answer(asked, () => answerCall(this.servingModern(caller), request, context));
+  }
+
+  /** The context to answer a client of the revision 2026-07-28 with, without a server instance. */
+  servingModern(caller: Caller): CallServing {
+    const info: ConnectionInfo = { era: "modern", caller, isTold: false, session: noSession };
+    return { gateway: this, server: MODERN_SERVER, connection: MODERN_CONNECTION, info };
   }
 
   /** Functions that register request handlers at a server instance. */
@@ -173,9 +173,9 @@ export class Gateway implements Shared {
     while (this.#running.size > 0) await Promise.allSettled(this.#running);
   }
 
-  /** Resolves when all calls are in the audit, and tasks are left to a later server, as `Tasks.leave` does. */
+  /** Resolves when all calls are in the audit, and tasks are left to a later server, as `Tasks.leaveAll` does. */
   async settled(graceMs: number, signal?: AbortSignal): Promise<void> {
-    await this.tasks?.leave(graceMs, signal);
+    await this.tasks?.leaveAll(graceMs, signal);
     await this.#ownCalls?.close();
   }
 

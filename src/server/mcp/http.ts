@@ -270,10 +270,10 @@ export class HttpGateway {
       ? streamWhenLate((closed) => ask(withSignal(request, closed)), gateway.settings.clock)
       : ask(request));
     const isStream = isEventStream(answered);
-    const { tasks, settings } = gateway;
+    const { tasks } = gateway;
     const response =
       isStream && tasks !== undefined && body !== undefined && listenedTasks(body).length > 0
-        ? taskStream(answered, { body, tasks, callerId: caller.id, clock: settings.clock, signal })
+        ? taskStream(answered, { body, serving: gateway.servingModern(caller), headers, signal })
         : answered;
     if (watched.length === 0) return response;
     if (!isStream || signal.aborted) release();

@@ -8,8 +8,8 @@ import { strictJson } from "../../core/base/strict-json.ts";
 /** Listeners for what the SDK does not expose. */
 export interface Ears {
   message(message: unknown): void;
-  /** Returns the message to send in place of this one. */
-  passing(message: JSONRPCMessage): JSONRPCMessage;
+  /** Returns the message to send in place of this one, later if it is not known yet: those after it do not wait. */
+  passing(message: JSONRPCMessage): JSONRPCMessage | Promise<JSONRPCMessage>;
   /** A request was dropped because an unanswered request has the same id: an answer could not be told apart. */
   repeated(id: string | number): void;
   /** True when so many requests are waiting that reading should stop; false when it may continue. */
@@ -103,7 +103,8 @@ export class ObservedTransport implements Transport {
     this.#unread++;
     if (!("method" in message)) this.#unanswered.delete(message.id);
     try {
-      await this.#write(this.#ears.passing(message));
+      const passed = this.#ears.passing(message);
+      await this.#write(passed instanceof Promise ? await passed : passed);
     } finally {
       this.#unread--;
       if (!("method" in message)) this.#open.delete(message.id);

@@ -57,7 +57,7 @@ export function roundOf(context: ServerContext, connection: Connection, suspensi
 
 /** The client's description of itself, which it sends with each request in the newer era, once in the older one. */
 export function clientFacts(
-  context: ServerContext,
+  context: { readonly mcpReq: Pick<ServerContext["mcpReq"], "envelope"> },
   server: Pick<Server, "getClientCapabilities">,
   connection: Connection,
 ): Omit<ClientFacts, "newId"> {

@@ -221,18 +221,22 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
 
 /** The client's listen requests, for resources and tasks. */
 function listensOf(
-  { announcer, tasks }: Gateway,
+  gateway: Gateway,
   send: (message: JSONRPCMessage) => Promise<void>,
 ): Pick<Ears, "passing"> & { readonly hear: (message: unknown) => void; readonly end: () => void } {
+  const { announcer, tasks } = gateway;
   const resources = new Listened((uri) => announcer.watch(uri, undefined));
   const sendAll = (message: JsonObject): void => void send(asMessage(message)).catch(() => undefined); // the client has disconnected
-  const own = tasks === undefined ? undefined : new TaskListens({ tasks, callerId: LOCAL_CALLER.id, send: sendAll });
+  const own = tasks === undefined ? undefined : new TaskListens({ serving: gateway.servingModern(LOCAL_CALLER), send: sendAll });
   return {
     hear: (message) => {
       resources.hear(message);
       own?.hear(message);
     },
-    passing: (message) => (own === undefined ? message : asMessage(own.passing(message))),
+    passing: (message) => {
+      const passed = own === undefined ? message : own.passing(message);
+      return passed instanceof Promise ? passed.then(asMessage) : passed;
+    },
     end: () => {
       resources.end();
       own?.end();

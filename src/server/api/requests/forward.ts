@@ -3,19 +3,11 @@ import type { JsonValue } from "../../../core/base/json.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { StoredProcess } from "../../../core/process-store.ts";
 import type { Store } from "../../../core/store.ts";
-import { neverConnected } from "../../../net/never-connected.ts";
-import { CONNECTION_HEADERS } from "../../../net/request-head.ts";
 import { API, type OperationId } from "../../api.ts";
 import type { SentRequest } from "./api-request.ts";
-import { SUBMISSIONS_PATH } from "../handlers/answers.ts";
 import type { Route } from "./route.ts";
 import type { ApiServices } from "../services.ts";
-
-/** Header of forwarded requests, which are not forwarded again. */
-const FORWARDED = "haft-forwarded";
-
-/** How often to check that a process that has not answered yet is alive, in milliseconds. */
-const LOOK_MS = 5_000;
+import { sendToProcess, wasForwarded, type Reached, type SendOptions } from "./send-to-process.ts";
 
 /** Determines the process that must answer a request. */
 export interface Destination {
@@ -47,13 +39,13 @@ export async function forwarded(
     const owner = await services.sessions.stored(to.sessionId);
     if (owner?.openedAt !== undefined) {
       const process = { id: owner.openedIn, address: owner.openedAt };
-      return passedOn.watch(send(request, { process, what: "The session is open", body: to.body }, services));
+      return passedOn.watch(sendToProcess(request, { process, what: "The session is open", body: to.body }, services));
     }
     if (owner?.openedBy !== undefined) return undefined;
   }
   if (to.place === undefined || !Object.hasOwn(query, "place") || runtime.places.includes(to.place)) return undefined;
   const process = await processWithPlace(to.place, store);
-  return passedOn.watch(send(request, { process, what: "The place is", body: to.body }, services));
+  return passedOn.watch(sendToProcess(request, { process, what: "The place is", body: to.body }, services));
 }
 
 /** Whether the session is open here. A session that another process took over may remain here until it is dropped; it is not open here. */
@@ -86,7 +78,7 @@ export async function answerElsewhere(
 ): Promise<Response | undefined> {
   const { store } = services;
   if (store === undefined || wasForwarded(request)) return undefined;
-  const asked = (await reachedProcesses(store)).map((process) => send(request, { ...options, process }, services));
+  const asked = (await reachedProcesses(store)).map((process) => sendToProcess(request, { ...options, process }, services));
   const found = asked.map(async (sent) => {
     const answer = await sent;
     if (answer.ok && (fits === undefined || (await fits(answer.clone())))) return answer;
@@ -110,11 +102,6 @@ async function reachedProcesses(store: Store): Promise<readonly Reached[]> {
   return [...byAddress].flatMap(([address, { id, own }]) => (own ? [] : [{ id, address }]));
 }
 
-/** Whether another process forwarded the request; it is then not forwarded again. */
-function wasForwarded({ headers }: SentRequest): boolean {
-  return headers.get(FORWARDED) !== null;
-}
-
 /** Finds a process with a place. @throws ToolError `unavailable`, as a rejection */
 async function processWithPlace(place: string, store: Store): Promise<Reached> {
   const having = (await store.processes()).filter(({ alive, places }) => alive && places?.includes(place) === true);
@@ -127,122 +114,4 @@ async function processWithPlace(place: string, store: Store): Promise<Reached> {
     hint: "GET /v1/fleet lists the processes with their places.",
     operatorHint: having.length === 0 ? "Start one with --place." : "Give the process that has it an --address.",
   });
-}
-
-/** A process that announced an address. */
-export interface Reached {
-  /** undefined if the store does not say. */
-  readonly id: string | undefined;
-  readonly address: string;
-}
-
-export interface SendOptions {
-  readonly process: Reached;
-  /** For messages, such as `The session is open`. */
-  readonly what: string;
-  /** Replaces the body of the request. */
-  readonly body?: JsonValue | undefined;
-  /** How long to wait for a response. @default as long as the client waits */
-  readonly timeoutMs?: number;
-}
-
-/** Forwards a request unchanged, and waits for the response head while the other process is alive. @throws ToolError `unavailable`, as a rejection */
-async function send(
-  sent: SentRequest,
-  { process, what, body: read, timeoutMs }: SendOptions,
-  services: Pick<ApiServices, "store" | "clock" | "basePath">,
-): Promise<Response> {
-  const request = sent.whole();
-  const { pathname, search } = new URL(request.url);
-  const target = new URL(process.address);
-  target.pathname = pathname;
-  target.search = search;
-  const headers = withoutConnection(request.headers);
-  headers.delete("origin"); // this server has checked it against its own address
-  headers.set("accept-encoding", "identity");
-  headers.set(FORWARDED, "1");
-  const { method } = request;
-  const alive = whileAlive(process.id, services);
-  const ends = [request.signal, alive.signal, ...(timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)])];
-  const body = read === undefined ? request.body : JSON.stringify(read);
-  if (read !== undefined) headers.delete("content-length");
-  try {
-    // the upstream request ends with the client's connection, and vice versa
-    const answer = await fetch(target, {
-      method,
-      headers,
-      body,
-      signal: AbortSignal.any(ends),
-      redirect: "manual",
-      ...(body instanceof ReadableStream ? { duplex: "half" } : {}),
-    });
-    return await placedHere(answer, services.basePath);
-  } catch (thrown: unknown) {
-    throw notReached(thrown, { what, process });
-  } finally {
-    alive.stop();
-  }
-}
-
-/** Rewrites the addresses in a response for this server: the process that sent it may be below another path of its host, or none. */
-async function placedHere({ status, headers: given, body }: Response, basePath: string): Promise<Response> {
-  const headers = withoutConnection(given);
-  const location = headers.get("location");
-  const at = location?.lastIndexOf(SUBMISSIONS_PATH) ?? -1;
-  if (location === null || at < 0) return new Response(body, { status, headers });
-  const own = basePath + location.slice(at);
-  headers.set("location", own);
-  headers.delete("content-length");
-  const text = await new Response(body).text();
-  return new Response(
-    text.replace(JSON.stringify(location), () => JSON.stringify(own)),
-    { status, headers },
-  );
-}
-
-function notReached(thrown: unknown, { what, process: { address } }: Pick<SendOptions, "what" | "process">): ToolError {
-  const wasSent = !neverConnected(thrown instanceof Error ? thrown.cause : thrown); // the reason is in the cause of fetch's error
-  return new ToolError("unavailable", `${what} in another process, which could not be reached.`, {
-    retryable: true,
-    outcome: wasSent ? "unknown" : "not_started",
-    retryAfterMs: 2_000,
-    hint: wasSent
-      ? "Send it again with the same Idempotency-Key."
-      : "Send it again in a moment: the sessions of a process that has ended are released.",
-    operatorHint: `The process announced the address ${address}.`,
-    cause: thrown,
-  });
-}
-
-/** Aborts its signal when a process is not alive any more: a frozen process keeps connections open, but has lost its sessions. */
-function whileAlive(
-  id: string | undefined,
-  { store, clock }: Pick<ApiServices, "store" | "clock">,
-): { readonly signal: AbortSignal; stop(): void } {
-  const gone = new AbortController();
-  let isOver = id === undefined;
-  let cancel = (): void => {};
-  const lookLater = (): void => {
-    if (!isOver) cancel = clock.timer(() => void look(), LOOK_MS);
-  };
-  const look = async (): Promise<void> => {
-    const processes = await store?.processes().catch(() => undefined); // tried again at the next poll
-    if (isOver) return; // the response arrived meanwhile, and is being read
-    if (processes?.some((one) => one.id === id && one.alive) === false) gone.abort(new Error("The process has been silent for too long."));
-    else lookLater();
-  };
-  lookLater();
-  return {
-    signal: gone.signal,
-    stop() {
-      isOver = true;
-      cancel();
-    },
-  };
-}
-
-function withoutConnection(from: Headers): Headers {
-  const headers = new Headers(from);
-  for (const name of CONNECTION_HEADERS) headers.delete(name);
-  return headers;
 }

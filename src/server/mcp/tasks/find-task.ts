@@ -1,20 +1,21 @@
 /** Finds a caller's task in memory, or in the store if an earlier process of the server began it. */
-import type { ServerContext } from "@modelcontextprotocol/server";
 import { ToolError } from "../../../core/error.ts";
 import { CallClient } from "../call-client.ts";
 import { withClient } from "../client.ts";
 import { Exchange, type ExchangeRound } from "../exchange.ts";
 import { clientFacts } from "../round.ts";
-import type { Serving } from "../serving.ts";
-import type { ServedTask } from "./served-task.ts";
+import type { CallServing } from "../serving.ts";
+import { ownerInput, type OwnedTask } from "./owner-input.ts";
+import type { ServedTask, TaskInput } from "./served-task.ts";
 import { takeUpTask, taskQuestions } from "./task-call.ts";
 import { storedTask } from "./stored-task.ts";
+import type { TaskContext } from "./task-context.ts";
 import { taskEnd } from "./task-end.ts";
 import { taskSessionId } from "./task-id.ts";
 import type { TaskPlace } from "./tasks.ts";
 
 /** Finds a task; undefined if the caller has no such task. @throws ToolError `resource_busy` while another process runs it, as a rejection */
-export async function findTask(serving: Serving, id: string, context: ServerContext): Promise<ServedTask | undefined> {
+async function findTask(serving: CallServing, id: string, context: TaskContext): Promise<ServedTask | undefined> {
   const { gateway, info } = serving;
   return await gateway.tasks?.find(id, info.caller.id, {
     signal: context.mcpReq.signal,
@@ -25,14 +26,36 @@ export async function findTask(serving: Serving, id: string, context: ServerCont
 /** Its session is open in another process, or here without the task: a worker has taken it up. */
 const IS_OPEN: ReadonlySet<string> = new Set(["resource_busy", "duplicate", "conflict"]);
 
-/** As `findTask`, to be shown or cancelled only: of a task that another process runs, what the store has of it. */
-export async function lookForTask(serving: Serving, id: string, context: ServerContext): Promise<ServedTask | undefined> {
+/** As `findTask`; of a task that another process runs, what the store has of it, with its questions if that process can be asked for them. */
+export function lookForTask(serving: CallServing, id: string, context: TaskContext): Promise<ServedTask | undefined> {
+  return look({ serving, id, context, input: (task) => ownerInput(serving, task, context) });
+}
+
+/** As `lookForTask`, for a task that is only to be cancelled: without its questions. */
+export function lookForTaskAlone(serving: CallServing, id: string, context: TaskContext): Promise<ServedTask | undefined> {
+  return look({ serving, id, context });
+}
+
+interface LookedFor {
+  readonly serving: CallServing;
+  readonly id: string;
+  readonly context: TaskContext;
+  readonly input?: (task: OwnedTask) => Promise<TaskInput | undefined>;
+}
+
+async function look({ serving, id, context, input }: LookedFor): Promise<ServedTask | undefined> {
   try {
     return await findTask(serving, id, context);
   } catch (thrown: unknown) {
     const sessionId = taskSessionId(id, serving.info.caller.id);
     if (sessionId === undefined || !IS_OPEN.has(ToolError.fromUnknown(thrown, "store_failed").code)) throw thrown;
-    const task = await storedTask({ id, sessionId, serving, client: clientOf(serving, context).client });
+    const task = await storedTask({
+      id,
+      sessionId,
+      serving,
+      client: clientOf(serving, context).client,
+      input: input === undefined ? undefined : () => input({ id, sessionId }),
+    });
     if (task === undefined) throw thrown;
     return task;
   }
@@ -40,8 +63,8 @@ export async function lookForTask(serving: Serving, id: string, context: ServerC
 
 /** A client that no request waits for. */
 function clientOf(
-  { gateway: { settings }, server, connection }: Serving,
-  context: ServerContext,
+  { gateway: { settings }, server, connection }: CallServing,
+  context: TaskContext,
 ): { readonly client: CallClient; readonly exchange: Exchange<void>; readonly end: () => void } {
   const over = Promise.withResolvers<void>();
   const exchange = new Exchange<void>(NO_ROUND, () => over.promise);
@@ -50,8 +73,8 @@ function clientOf(
 }
 
 async function takeUp(
-  serving: Serving,
-  context: ServerContext,
+  serving: CallServing,
+  context: TaskContext,
   place: Pick<TaskPlace, "id" | "sessionId">,
 ): Promise<ServedTask | undefined> {
   const { gateway, info } = serving;

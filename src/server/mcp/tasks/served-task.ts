@@ -2,7 +2,7 @@
 import type { JsonObject, JsonValue } from "../../../core/base/json.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import type { Clock } from "../../../core/ports.ts";
-import type { Exchange } from "../exchange.ts";
+import type { InputRequest } from "../exchange.ts";
 
 export type TaskStatus = "working" | "input_required" | "completed" | "failed" | "cancelled";
 
@@ -18,6 +18,14 @@ export interface TaskError {
   readonly data?: JsonValue;
 }
 
+/** The questions of a task, and the way of their answers to the process that runs it. */
+export interface TaskInput {
+  /** Questions that wait for an answer, by key. */
+  readonly requests: ReadonlyMap<string, InputRequest>;
+  /** Passes answers on, by key. Answers to no question are ignored. */
+  deliver(answers: ReadonlyMap<string, unknown>): void | Promise<void>;
+}
+
 export interface ServedTaskOptions {
   /** The id for the client: only the same caller can find the task by it. */
   readonly id: string;
@@ -26,8 +34,8 @@ export interface ServedTaskOptions {
   readonly pollIntervalMs: number;
   /** In wall-clock milliseconds. @default now */
   readonly createdAt?: number;
-  /** undefined for a task that had ended before it was found again. */
-  readonly exchange?: Exchange<unknown>;
+  /** undefined for a task that had ended before it was found again, and for one in a process that cannot be reached. */
+  readonly input?: TaskInput;
   /** Requests the cancellation of the call. */
   readonly cancel?: () => void;
 }
@@ -35,28 +43,32 @@ export interface ServedTaskOptions {
 /** A task as the protocol defines it. @see https://modelcontextprotocol.github.io/ext-tasks/specification/2026-07-28/tasks.html */
 export class ServedTask {
   readonly id: string;
-  readonly exchange: Exchange<unknown> | undefined;
+  readonly input: TaskInput | undefined;
   readonly #options: ServedTaskOptions;
   readonly #createdAt: number;
   readonly #listeners = new Set<(task: ServedTask) => void>();
   #updatedAt: number;
   #statusMessage: string | undefined;
   #end: TaskEnd | undefined;
-  #isLeft = false;
   #told: string;
 
   constructor(options: ServedTaskOptions) {
     this.id = options.id;
-    this.exchange = options.exchange;
+    this.input = options.input;
     this.#options = options;
     this.#createdAt = options.createdAt ?? options.clock.wallTime();
     this.#updatedAt = this.#createdAt;
-    this.#told = this.#situation();
+    this.#told = this.situation;
   }
 
   get status(): TaskStatus {
     if (this.#end !== undefined) return this.#end.status;
-    return (this.exchange?.requests.size ?? 0) > 0 ? "input_required" : "working";
+    return (this.input?.requests.size ?? 0) > 0 ? "input_required" : "working";
+  }
+
+  /** Its status and the keys of its questions: while they are equal, nothing has changed that a client is notified of. */
+  get situation(): string {
+    return [this.status, ...(this.input?.requests.keys() ?? [])].join("\n");
   }
 
   /** How the task ended; undefined while it runs. */
@@ -71,7 +83,7 @@ export class ServedTask {
 
   /** Calls the listeners if the status or the questions have changed. @param at wall-clock milliseconds. @default now */
   touch(at?: number): void {
-    const situation = this.#situation();
+    const { situation } = this;
     if (situation === this.#told) return;
     this.#told = situation;
     this.#updatedAt = at ?? this.#options.clock.wallTime();
@@ -85,14 +97,8 @@ export class ServedTask {
     this.touch(at);
   }
 
-  /** Whether another process runs it now: it does not change here any more, and must be looked up again. */
-  get isLeft(): boolean {
-    return this.#isLeft;
-  }
-
-  /** Leaves it to the process that runs it, and calls the listeners a last time. */
+  /** Calls the listeners a last time, because another process runs it now: it does not change here any more, and must be looked up again. */
   leave(): void {
-    this.#isLeft = true;
     for (const listener of this.#listeners) listener(this);
   }
 
@@ -118,7 +124,7 @@ export class ServedTask {
     const end = this.#end;
     if (end?.status === "failed") return { ...this.facts, error: omitUndefined({ ...end.error }) };
     if (end?.status === "completed") return { ...this.facts, result: end.result };
-    const requests = this.exchange?.requests ?? NO_REQUESTS;
+    const requests = this.input?.requests ?? NO_REQUESTS;
     if (end !== undefined || requests.size === 0) return this.facts;
     const inputRequests = Object.fromEntries(Array.from(requests, ([key, { method, params }]) => [key, { method, params }]));
     return { ...this.facts, inputRequests };
@@ -139,11 +145,7 @@ export class ServedTask {
       lastUpdatedAt: new Date(this.#updatedAt).toISOString(),
     });
   }
-
-  #situation(): string {
-    return [this.status, ...(this.exchange?.requests.keys() ?? [])].join("\n");
-  }
 }
 
-const NO_REQUESTS: Exchange<unknown>["requests"] = new Map();
+const NO_REQUESTS: TaskInput["requests"] = new Map();
 const MAX_MESSAGE_CHARS = 1_000;

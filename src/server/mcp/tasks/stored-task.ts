@@ -1,22 +1,25 @@
 /** A task that another process runs, as the store has it. */
 import type { SessionEvent } from "../../../core/event.ts";
+import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { describeThrown } from "../../../core/error.ts";
 import { readEvents } from "../../../session/read-events.ts";
 import type { AnsweredCall } from "../answer-call.ts";
-import { ServedTask } from "./served-task.ts";
+import { ServedTask, type TaskInput } from "./served-task.ts";
 import { taskEnd } from "./task-end.ts";
 
 export interface StoredTaskOptions extends Omit<AnsweredCall, "tool"> {
   readonly id: string;
   /** The session that it runs in. */
   readonly sessionId: string;
+  /** Reads its questions where it runs. @default it has none here */
+  readonly input?: (() => Promise<TaskInput | undefined>) | undefined;
 }
 
 /**
- * Undefined if the store does not have its call yet. It is `working` here also while it waits for input, which only the process that runs it can take,
- * and it does not change: it is looked for again.
+ * Undefined if the store does not have its call yet. It does not change: it is looked for again. Without `input` it is `working` also while it waits for
+ * input.
  */
-export async function storedTask({ id, sessionId, serving, client }: StoredTaskOptions): Promise<ServedTask | undefined> {
+export async function storedTask({ id, sessionId, serving, client, input: readInput }: StoredTaskOptions): Promise<ServedTask | undefined> {
   const { runtime, tasks, settings } = serving.gateway;
   const { store } = runtime;
   if (store === undefined || tasks === undefined) return undefined;
@@ -31,8 +34,10 @@ export async function storedTask({ id, sessionId, serving, client }: StoredTaskO
       .catch((thrown: unknown) => settings.log.warn(`A task over MCP could not be cancelled: ${describeThrown(thrown)}`));
   };
   const { ttlMs, pollIntervalMs } = tasks.settings;
-  const task = new ServedTask({ id, clock: settings.clock, ttlMs, pollIntervalMs, createdAt: events[0]?.at ?? createdAt, cancel });
   const end = events.find((event) => event.type === "call-end" && event.callId === callId);
+  const input = end === undefined ? await readInput?.() : undefined;
+  const own = { ...omitUndefined({ input }), cancel };
+  const task = new ServedTask({ id, clock: settings.clock, ttlMs, pollIntervalMs, createdAt: events[0]?.at ?? createdAt, ...own });
   if (end?.type !== "call-end") return task;
   const tool = runtime.registry.get(end.result.name)?.tool;
   task.finish(await taskEnd(end.result, { serving, client, tool }), end.at);

@@ -110,7 +110,7 @@ function begin({ tasks, runtime, settings }: TaskParts, { place, callId, exchang
     clock: settings.clock,
     ttlMs,
     pollIntervalMs,
-    exchange,
+    input: exchange,
     cancel,
     ...(createdAt === undefined ? {} : { createdAt }),
   });
@@ -151,7 +151,7 @@ async function follow(
   } catch (thrown: unknown) {
     if (tasks.isClosed) return; // a later server continues it
     isLeft = own !== undefined && ToolError.fromUnknown(thrown).code === "conflict"; // another process owns its session
-    if (isLeft) return tasks.leaveTo(place.sessionId);
+    if (isLeft) return;
     settings.log.warn(`The end of a task over MCP could not be recorded: ${describeThrown(thrown)}`);
     task.finish(lost());
   } finally {
@@ -160,7 +160,7 @@ async function follow(
     await own
       ?.close()
       .catch((thrown: unknown) => settings.log.warn(`The session of a task could not be closed: ${describeThrown(thrown)}`));
-    if (isLeft) task.leave(); // after the close: those who wait for the task look it up again, and must not find its session open
+    if (isLeft) tasks.leave(place.sessionId, task); // after the close: those who follow the task look it up again, and may take it up
   }
 }
 

@@ -1,14 +1,16 @@
 /** Handlers of the requests about tasks, for both eras. */
 import type { ServerContext } from "@modelcontextprotocol/server";
-import { isToolError } from "../../../core/error.ts";
+import { ToolError, isToolError } from "../../../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { untilAborted } from "../../../core/base/until-aborted.ts";
 import { senderTo } from "../round.ts";
 import { INVALID_PARAMS } from "../../../engine/mcp/rpc-codes.ts";
 import { textParam, type McpRequest, type Serving } from "../serving.ts";
-import type { ServedTask, TaskEnd } from "./served-task.ts";
-import { findTask, lookForTask } from "./find-task.ts";
+import type { InputRequest } from "../exchange.ts";
+import type { ServedTask, TaskEnd, TaskInput } from "./served-task.ts";
+import { lookForTask, lookForTaskAlone } from "./find-task.ts";
 import { TASKS_EXTENSION, hasTasksExtension } from "./task-offer.ts";
+import { taskStates } from "./task-states.ts";
 
 const RELATED_TASK = "io.modelcontextprotocol/related-task";
 
@@ -24,23 +26,25 @@ function addModern(serving: Serving): void {
   const { gateway, handleOther } = serving;
   const on = (
     method: string,
-    find: typeof findTask,
-    answer: (task: ServedTask, context: ServerContext, request: McpRequest) => JsonObject,
+    find: typeof lookForTask,
+    answer: (task: ServedTask, context: ServerContext, request: McpRequest) => JsonObject | Promise<JsonObject>,
   ): void =>
     handleOther(method, async (request, context) => {
       if (!hasTasksExtension(context, serving))
         throw new gateway.sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } });
-      return answer(await taskOf(serving, request, context, find), context, request);
+      return await answer(await taskOf(serving, request, context, find), context, request);
     });
   on("tasks/get", lookForTask, (task) => task.details);
-  on("tasks/update", findTask, (task, { mcpReq }, { params }) => {
+  on("tasks/update", lookForTask, async (task, { mcpReq }, { params }) => {
     const responses: unknown = mcpReq.inputResponses ?? params?.["inputResponses"];
     if (!isJsonObject(responses))
       throw new gateway.sdk.ProtocolError(INVALID_PARAMS, "inputResponses must be an object with the answers by their keys.");
-    if (task.end === undefined) task.exchange?.deliver(new Map(Object.entries(responses)));
+    if (task.end !== undefined) return {};
+    if (task.input === undefined) throw notReached();
+    await task.input.deliver(new Map(Object.entries(responses)));
     return {};
   });
-  on("tasks/cancel", lookForTask, (task) => {
+  on("tasks/cancel", lookForTaskAlone, (task) => {
     task.cancel();
     return {};
   });
@@ -51,50 +55,61 @@ function addLegacy(serving: Serving): void {
   const { handleOther } = serving;
   handleOther("tasks/get", async (request, context) => (await taskOf(serving, request, context, lookForTask)).legacyFacts);
   handleOther("tasks/cancel", async (request, context) => {
-    const task = await taskOf(serving, request, context, lookForTask);
+    const task = await taskOf(serving, request, context, lookForTaskAlone);
     if (task.end !== undefined) throw new serving.gateway.sdk.ProtocolError(INVALID_PARAMS, `The task has ended: ${task.status}.`);
     task.cancel();
     await untilEnded(task, context.mcpReq.signal);
     return task.legacyFacts;
   });
   handleOther("tasks/result", async (request, context) => {
-    const send = senderTo(context, serving.gateway.suspensions);
-    for (;;) {
-      const task = await taskOf(serving, request, context, findTask);
-      const end = await resultOf(task, context, send);
-      if (end !== undefined) return related(serving, task, end);
-    }
+    const task = await endedTask(serving, textParam(request, "taskId"), context);
+    if (task?.end === undefined) throw noTask(serving);
+    return related(serving, task, task.end);
   });
 }
 
-async function taskOf(serving: Serving, request: McpRequest, context: ServerContext, find: typeof findTask): Promise<ServedTask> {
+async function taskOf(serving: Serving, request: McpRequest, context: ServerContext, find: typeof lookForTask): Promise<ServedTask> {
   const task = await find(serving, textParam(request, "taskId"), context);
   if (task !== undefined) return task;
-  throw new serving.gateway.sdk.ProtocolError(INVALID_PARAMS, "There is no such task, or not any more.");
+  throw noTask(serving);
+}
+
+function noTask({ gateway: { sdk } }: Serving): Error {
+  return new sdk.ProtocolError(INVALID_PARAMS, "There is no such task, or not any more.");
+}
+
+/** The error of input for a task that another process runs. */
+function notReached(): ToolError {
+  return new ToolError("unavailable", "The task runs in another process, which cannot be reached.", { retryable: true });
 }
 
 /**
- * Waits for the end of a task, and asks its questions meanwhile. A question that is not answered in time stays open, and ends the wait. Undefined if another
- * process has taken the task over.
+ * Waits for the end of a task, wherever it runs, and asks its questions meanwhile. A question that is not answered in time stays open, and ends the wait.
+ * Undefined if the task is removed first.
  */
-async function resultOf(task: ServedTask, { mcpReq }: ServerContext, send: ReturnType<typeof senderTo>): Promise<TaskEnd | undefined> {
+async function endedTask(serving: Serving, id: string, context: ServerContext): Promise<ServedTask | undefined> {
+  const { mcpReq, http } = context;
+  const send = senderTo(context, serving.gateway.suspensions);
   const asked = new Set<string>();
   const gone = new AbortController();
   const signal = AbortSignal.any([mcpReq.signal, gone.signal]);
-  for (;;) {
-    if (task.end !== undefined || task.isLeft) return task.end;
-    const changed = nextChange(task);
-    for (const [key, { method, params }] of task.exchange?.requests ?? []) {
+  const answer = async (input: TaskInput | undefined, key: string, { method, params }: InputRequest): Promise<void> => {
+    const meta = { _meta: { [RELATED_TASK]: { taskId: id } } };
+    const given = await send({ method, params: { ...params, ...meta } }, mcpReq.signal).catch((error: unknown) => {
+      if (isToolError(error)) throw error;
+      return REFUSED;
+    });
+    await input?.deliver(new Map([[key, given]]));
+  };
+  for await (const task of taskStates(serving, id, { context: { mcpReq: { signal }, http } })) {
+    if (task.end !== undefined) return task;
+    for (const [key, request] of task.input?.requests ?? []) {
       if (asked.has(key)) continue;
       asked.add(key);
-      const meta = { _meta: { [RELATED_TASK]: { taskId: task.id } } };
-      void send({ method, params: { ...params, ...meta } }, mcpReq.signal).then(
-        (given: unknown) => task.exchange?.deliver(new Map([[key, given]])),
-        (error: unknown) => (isToolError(error) ? gone.abort(error) : task.exchange?.deliver(new Map([[key, REFUSED]]))),
-      );
+      answer(task.input, key, request).catch((error: unknown) => gone.abort(error));
     }
-    await untilAborted(changed, signal);
   }
+  return undefined;
 }
 
 const REFUSED: JsonObject = Object.freeze({ action: "cancel" });

@@ -2,15 +2,14 @@
 import { isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
 import { strictJson } from "../../../core/base/strict-json.ts";
-import type { Clock } from "../../../core/ports.ts";
+import type { CallServing } from "../serving.ts";
 import { TaskListens } from "./task-listens.ts";
-import type { Tasks } from "./tasks.ts";
 
 export interface TaskStreamOptions {
   readonly body: JsonValue;
-  readonly tasks: Tasks;
-  readonly callerId: string;
-  readonly clock: Clock;
+  readonly serving: CallServing;
+  /** The headers of the request. */
+  readonly headers: Headers;
   /** Aborts when the client has disconnected. */
   readonly signal: AbortSignal;
 }
@@ -38,12 +37,14 @@ class TaskStream {
 
   constructor(options: TaskStreamOptions) {
     this.#options = options;
-    const { tasks, callerId, body, signal } = options;
-    this.#listens = new TaskListens({ tasks, callerId, send: (message) => this.#write(message) });
+    const { serving, headers, body, signal } = options;
+    this.#listens = new TaskListens({ serving, headers, send: (message) => this.#write(message) });
     this.#listens.hear(body);
     const end = (): void => this.#end();
     signal.addEventListener("abort", end, { once: true });
-    this.#ends.push(() => signal.removeEventListener("abort", end), tasks.whenClosed(end));
+    this.#ends.push(() => signal.removeEventListener("abort", end));
+    const { tasks } = serving.gateway;
+    if (tasks !== undefined) this.#ends.push(tasks.whenClosed(end));
     this.#keepAlive();
   }
 
@@ -67,18 +68,18 @@ class TaskStream {
       for await (const text of source.pipeThrough(new TextDecoderStream())) {
         const frames = (rest + text).split("\n\n");
         rest = frames.pop() ?? "";
-        for (const frame of frames) this.#pass(frame);
+        for (const frame of frames) await this.#pass(frame);
       }
     } catch {
       this.#end(); // the client has disconnected
     }
   }
 
-  #pass(frame: string): void {
+  async #pass(frame: string): Promise<void> {
     const data = frame.split("\n").find((line) => line.startsWith("data: "));
     const message = data === undefined ? undefined : parseJson(data.slice("data: ".length));
     if (!isJsonObject(message)) return this.#enqueue(`${frame}\n\n`);
-    if (message["result"] === undefined) return this.#write(this.#listens.passing(message));
+    if (message["result"] === undefined) return this.#write(await this.#listens.passing(message));
     this.#last = message;
   }
 
@@ -91,7 +92,7 @@ class TaskStream {
   }
 
   #keepAlive(): void {
-    this.#stopTimer = this.#options.clock.timer(
+    this.#stopTimer = this.#options.serving.gateway.settings.clock.timer(
       () => {
         this.#enqueue(": keepalive\n\n");
         this.#keepAlive();

@@ -38,6 +38,8 @@ export interface TaskPlace {
 /** Restores a task that is not in memory. */
 export type TakeUp = (place: Pick<TaskPlace, "id" | "sessionId">) => Promise<ServedTask | undefined>;
 
+/** Maximum number of sessions looked up in one request to the store. */
+const LISTED_AT_ONCE = 500;
 const LEAST_SWEEP_MS = 60_000;
 const MOST_SWEEP_MS = 60 * 60_000;
 
@@ -107,9 +109,23 @@ export class Tasks {
     return sessionId === undefined ? undefined : this.#known.get(sessionId);
   }
 
-  /** Forgets a task whose session another process owns now: its state is read from the store. */
-  leaveTo(sessionId: string): void {
-    this.#known.delete(sessionId);
+  /** Returns the ids that belong to tasks of the caller, running here or kept by the store. */
+  async idsOf(ids: readonly string[], callerId: string): Promise<readonly string[]> {
+    const { store } = this.#options.runtime;
+    const wanted = new Map(ids.map((id) => [id, taskSessionId(id, callerId)]));
+    const there = new Set<string>(this.#known.keys());
+    const unknown = [...wanted.values()].flatMap((sessionId) => (sessionId === undefined || there.has(sessionId) ? [] : sessionId));
+    for (let at = 0; store !== undefined && at < unknown.length; at += LISTED_AT_ONCE) {
+      const sessionIds = unknown.slice(at, at + LISTED_AT_ONCE);
+      for (const { sessionId } of await store.list({ sessionIds, limit: sessionIds.length })) there.add(sessionId);
+    }
+    return ids.filter((id) => there.has(wanted.get(id) ?? ""));
+  }
+
+  /** Forgets a task whose session another process owns now: its state is read from the store, by those who follow it too. */
+  leave(sessionId: string, task: ServedTask): void {
+    if (this.#known.get(sessionId) === task) this.#known.delete(sessionId);
+    task.leave();
   }
 
   /** Removes a session but keeps its calls in the audit, because its call became no task, or the task has expired. Does not wait for it. */
@@ -147,7 +163,7 @@ export class Tasks {
    * Must be called when no client can send requests any more. Hands over tasks that wait for a person, which stay in the store. If other processes
    * continue jobs, the other tasks get `graceMs` to end, and those left are handed over as the jobs they are.
    */
-  async leave(graceMs: number, signal?: AbortSignal): Promise<void> {
+  async leaveAll(graceMs: number, signal?: AbortSignal): Promise<void> {
     const { runtime, clock } = this.#options;
     await this.#leaveThose(({ asks }) => asks);
     if (runtime.store?.queue === undefined) return;

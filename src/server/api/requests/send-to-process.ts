@@ -1,0 +1,146 @@
+/** Sends a request on to another process of the store, as it came. */
+import type { JsonValue } from "../../../core/base/json.ts";
+import { ToolError } from "../../../core/error.ts";
+import type { Clock } from "../../../core/ports.ts";
+import type { Store } from "../../../core/store.ts";
+import { neverConnected } from "../../../net/never-connected.ts";
+import { CONNECTION_HEADERS } from "../../../net/request-head.ts";
+import { SUBMISSIONS_PATH } from "../handlers/answers.ts";
+import type { SentRequest } from "./api-request.ts";
+
+/** Header of forwarded requests, which are not forwarded again. */
+const FORWARDED = "haft-forwarded";
+
+/** How often to check that a process that has not answered yet is alive, in milliseconds. */
+const LOOK_MS = 5_000;
+
+/** Whether another process forwarded the request; it is then not forwarded again. */
+export function wasForwarded({ headers }: Pick<SentRequest, "headers">): boolean {
+  return headers.get(FORWARDED) !== null;
+}
+
+/** A process that announced an address. */
+export interface Reached {
+  /** undefined if the store does not say. */
+  readonly id: string | undefined;
+  readonly address: string;
+}
+
+export interface SendOptions {
+  readonly process: Reached;
+  /** For messages, such as `The session is open`. */
+  readonly what: string;
+  /** Replaces the body of the request. */
+  readonly body?: JsonValue | undefined;
+  /** How long to wait for a response. @default as long as the client waits */
+  readonly timeoutMs?: number;
+}
+
+/** The parts of a server that sends requests on. */
+export interface SenderParts {
+  readonly store: Store | undefined;
+  readonly clock: Clock;
+  /** The path of its host that it is served below; empty for none. */
+  readonly basePath: string;
+}
+
+/** Forwards a request unchanged, and waits for the response head while the other process is alive. @throws ToolError `unavailable`, as a rejection */
+export async function sendToProcess(
+  sent: Pick<SentRequest, "whole">,
+  { process, what, body: read, timeoutMs }: SendOptions,
+  services: SenderParts,
+): Promise<Response> {
+  const request = sent.whole();
+  const { pathname, search } = new URL(request.url);
+  const target = new URL(process.address);
+  target.pathname = pathname;
+  target.search = search;
+  const headers = withoutConnection(request.headers);
+  headers.delete("origin"); // this server has checked it against its own address
+  headers.set("accept-encoding", "identity");
+  headers.set(FORWARDED, "1");
+  const { method } = request;
+  const alive = whileAlive(process.id, services);
+  const ends = [request.signal, alive.signal, ...(timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)])];
+  const body = read === undefined ? request.body : JSON.stringify(read);
+  if (read !== undefined) headers.delete("content-length");
+  try {
+    // the upstream request ends with the client's connection, and vice versa
+    const answer = await fetch(target, {
+      method,
+      headers,
+      body,
+      signal: AbortSignal.any(ends),
+      redirect: "manual",
+      ...(body instanceof ReadableStream ? { duplex: "half" } : {}),
+    });
+    return await placedHere(answer, services.basePath);
+  } catch (thrown: unknown) {
+    throw notReached(thrown, { what, process });
+  } finally {
+    alive.stop();
+  }
+}
+
+/** Rewrites the addresses in a response for this server: the process that sent it may be below another path of its host, or none. */
+async function placedHere({ status, headers: given, body }: Response, basePath: string): Promise<Response> {
+  const headers = withoutConnection(given);
+  const location = headers.get("location");
+  const at = location?.lastIndexOf(SUBMISSIONS_PATH) ?? -1;
+  if (location === null || at < 0) return new Response(body, { status, headers });
+  const own = basePath + location.slice(at);
+  headers.set("location", own);
+  headers.delete("content-length");
+  const text = await new Response(body).text();
+  return new Response(
+    text.replace(JSON.stringify(location), () => JSON.stringify(own)),
+    { status, headers },
+  );
+}
+
+function notReached(thrown: unknown, { what, process: { address } }: Pick<SendOptions, "what" | "process">): ToolError {
+  const wasSent = !neverConnected(thrown instanceof Error ? thrown.cause : thrown); // the reason is in the cause of fetch's error
+  return new ToolError("unavailable", `${what} in another process, which could not be reached.`, {
+    retryable: true,
+    outcome: wasSent ? "unknown" : "not_started",
+    retryAfterMs: 2_000,
+    hint: wasSent
+      ? "Send it again with the same Idempotency-Key."
+      : "Send it again in a moment: the sessions of a process that has ended are released.",
+    operatorHint: `The process announced the address ${address}.`,
+    cause: thrown,
+  });
+}
+
+/** Aborts its signal when a process is not alive any more: a frozen process keeps connections open, but has lost its sessions. */
+function whileAlive(
+  id: string | undefined,
+  { store, clock }: Pick<SenderParts, "store" | "clock">,
+): { readonly signal: AbortSignal; stop(): void } {
+  const gone = new AbortController();
+  let isOver = id === undefined;
+  let cancel = (): void => {};
+  const lookLater = (): void => {
+    if (!isOver) cancel = clock.timer(() => void look(), LOOK_MS);
+  };
+  const look = async (): Promise<void> => {
+    const processes = await store?.processes().catch(() => undefined); // tried again at the next poll
+    if (isOver) return; // the response arrived meanwhile, and is being read
+    if (processes?.some((one) => one.id === id && one.alive) === false) gone.abort(new Error("The process has been silent for too long."));
+    else lookLater();
+  };
+  lookLater();
+  return {
+    signal: gone.signal,
+    stop() {
+      isOver = true;
+      cancel();
+    },
+  };
+}
+
+function withoutConnection(from: Headers): Headers {
+  const headers = new Headers(from);
+  for (const name of CONNECTION_HEADERS) headers.delete(name);
+  return headers;
+}

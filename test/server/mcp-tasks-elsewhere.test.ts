@@ -1,0 +1,234 @@
+/** Tasks at servers of a store that do not run them. */
+import { spawn, type ChildProcess } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { createRuntime } from "haft";
+import { createServer, staticToken } from "haft/server";
+import { sqliteStore } from "haft/sqlite";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { isJsonObject, type JsonObject } from "../../src/core/base/json.ts";
+import { readOnly } from "../../src/core/effects.ts";
+import type { Clock } from "../../src/core/ports.ts";
+import { FakeClock } from "../../src/testing/fake-ports.ts";
+import { bundledProgram } from "../bundled-program.ts";
+import { temporaryFile } from "../store/temporary-file.ts";
+import { eventsOf, raw, rawResponse, TASKS, type RawAnswer } from "./mcp-raw.ts";
+import { rawSession } from "./mcp-raw-session.ts";
+
+const TOKEN = "a-token-of-both-servers";
+const NAME = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
+const ABLE = { capabilities: { ...TASKS, elicitation: { form: {} } }, headers: { authorization: `Bearer ${TOKEN}` } };
+const WAIT = { timeout: 30_000, interval: 20 };
+
+interface NodeOptions {
+  readonly address?: boolean;
+  readonly token?: string;
+  /** Of MCP alone: with one that stands still, it does not look for tasks from time to time. */
+  readonly clock?: Clock;
+}
+
+/** A server of the store in a file; its tool waits until it is told to go on here, or asks for a name, or both. */
+async function node(path: string, { address = true, token = TOKEN, clock }: NodeOptions = {}) {
+  const done = Promise.withResolvers<string>();
+  const runtime = createRuntime({
+    store: sqliteStore({ path, synchronous: "normal" }),
+    ports: { log: { debug() {}, warn() {} } },
+    tools: [
+      {
+        name: "work",
+        description: "Works.",
+        inputSchema: { type: "object", properties: { asks: { enum: ["at once", "later"] } } },
+        effects: readOnly("disk"),
+        mode: "background",
+        execute: async ({ asks }, { ask }) => {
+          if (asks !== "at once") await done.promise;
+          if (asks === undefined) return done.promise;
+          const answer = await ask({ message: "Who?", schema: NAME });
+          return answer.action === "accept" ? `for ${String(answer.content?.["name"])}` : answer.action;
+        },
+      },
+    ],
+  });
+  await runtime.open();
+  const server = createServer(runtime, {
+    auth: staticToken({ token }),
+    limits: { graceMs: 50 },
+    mcp: { ports: clock === undefined ? {} : { clock } },
+  });
+  const listener = await server.listen({ port: 0, address });
+  onTestFinished(async () => {
+    await server.close();
+    await runtime.close();
+  });
+  const url = `${listener.url}/mcp`;
+  const ask = (method: string, params: JsonObject): Promise<RawAnswer> => raw(url, method, params, ABLE);
+  return {
+    url,
+    runtime,
+    done,
+    ask,
+    async begin(args: JsonObject): Promise<string> {
+      const { result } = await ask("tools/call", { name: "work", arguments: args });
+      expect(result).toMatchObject({ resultType: "task" });
+      return String(result["taskId"]);
+    },
+    until: (taskId: string, status: string): Promise<JsonObject> => until(url, taskId, status),
+    /** The states that a client is sent which only listens, until one fits. */
+    listen: (taskId: string) => listen(url, taskId),
+    legacy: (capabilities: JsonObject = {}) => rawSession(url, "2025-11-25", capabilities, ABLE.headers),
+  };
+}
+
+async function until(url: string, taskId: string, status: string): Promise<JsonObject> {
+  return vi.waitFor(async () => {
+    const { result } = await raw(url, "tasks/get", { taskId }, ABLE);
+    expect(result["status"]).toBe(status);
+    return result;
+  }, WAIT);
+}
+
+/** A client that only listens to a task. Resolves once it is acknowledged; `until` to the states of the task so far, once the last one fits. */
+async function listen(url: string, taskId: string) {
+  const gone = new AbortController();
+  onTestFinished(() => gone.abort());
+  const response = await rawResponse(
+    url,
+    "subscriptions/listen",
+    { notifications: { taskIds: [taskId] } },
+    { ...ABLE, signal: gone.signal },
+  );
+  const messages: JsonObject[] = [];
+  const read = async (): Promise<void> => {
+    let text = "";
+    for await (const chunk of (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())) {
+      text += chunk;
+      const whole = text.lastIndexOf("\n\n") + 2;
+      messages.push(...eventsOf(text.slice(0, whole)).filter((message) => isJsonObject(message)));
+      text = text.slice(whole);
+    }
+  };
+  read().catch(() => {}); // it is aborted
+  const params = (): readonly JsonObject[] => messages.map(({ params: given }) => given).filter((given) => isJsonObject(given));
+  await vi.waitFor(() => expect(params()[0]).toMatchObject({ notifications: { taskIds: [taskId] } }), WAIT);
+  return {
+    until: async (status: string): Promise<JsonObject> =>
+      vi.waitFor(() => {
+        const last = params().at(-1);
+        expect(last?.["status"]).toBe(status);
+        return last ?? {};
+      }, WAIT),
+    statuses: (): readonly unknown[] => params().flatMap(({ status }) => status ?? []),
+  };
+}
+
+describe("a task that another server of the store runs (2026-07-28)", () => {
+  test("shows its questions, takes their answers, and has the same end at every server", async () => {
+    const path = temporaryFile();
+    const [first, second] = [await node(path), await node(path)];
+    const taskId = await first.begin({ asks: "at once" });
+    const asking = await second.until(taskId, "input_required");
+    const { inputRequests } = await first.until(taskId, "input_required");
+    expect(asking).toMatchObject({ inputRequests });
+    const [key = ""] = Object.keys(inputRequests as JsonObject);
+    const answer = (content: JsonObject) =>
+      second.ask("tasks/update", { taskId, inputResponses: { [key]: { action: "accept", content } } });
+    expect((await answer({ name: 5 })).result).toMatchObject({ resultType: "complete" }); // it does not fit, and is asked for again
+    expect(await second.until(taskId, "input_required")).toMatchObject({ inputRequests });
+    expect((await answer({ name: "Ada" })).result).toMatchObject({ resultType: "complete" });
+    const ended = await second.until(taskId, "completed");
+    expect(ended).toMatchObject({ result: { content: [{ text: "for Ada" }] } });
+    expect(await first.until(taskId, "completed")).toEqual(ended);
+    expect((await answer({ name: "Bob" })).result).toMatchObject({ resultType: "complete" }); // an ended task takes none
+  });
+
+  test("is sent to a client that only listens: its questions, and its end", async () => {
+    const path = temporaryFile();
+    const [first, second] = [await node(path), await node(path)];
+    const taskId = await first.begin({ asks: "at once" });
+    const listening = await second.listen(taskId);
+    const { inputRequests } = await listening.until("input_required");
+    const [key = ""] = Object.keys(inputRequests as JsonObject);
+    await first.ask("tasks/update", { taskId, inputResponses: { [key]: { action: "accept", content: { name: "Ada" } } } });
+    expect(await listening.until("completed")).toMatchObject({ taskId, result: { content: [{ text: "for Ada" }] } });
+    expect(listening.statuses().filter((status) => status === "completed")).toHaveLength(1);
+  });
+
+  test("takes no answer where its server cannot be reached, or does not know the credentials, and is shown as the store has it", async () => {
+    const path = temporaryFile();
+    for (const options of [{ address: false }, { token: "a-token-that-only-one-has" }]) {
+      const [first, second] = [await node(path, options), await node(path)];
+      const headers = { authorization: `Bearer ${options.token ?? TOKEN}` };
+      const { result } = await raw(first.url, "tools/call", { name: "work", arguments: { asks: "at once" } }, { ...ABLE, headers });
+      const taskId = String(result["taskId"]);
+      expect(await second.until(taskId, "working")).toMatchObject({ taskId });
+      const { error } = await second.ask("tasks/update", { taskId, inputResponses: {} });
+      expect(error).toMatchObject({ message: "The task runs in another process, which cannot be reached." });
+    }
+  });
+});
+
+describe("the result of a task that another server of the store runs (2025-11-25)", () => {
+  const begin = async (server: Awaited<ReturnType<typeof node>>, args: JsonObject, capabilities: JsonObject = {}): Promise<string> => {
+    const { post, messages } = await server.legacy(capabilities);
+    const params = { name: "work", arguments: args, task: {} };
+    const [answer] = await messages(post({ jsonrpc: "2.0", id: 1, method: "tools/call", params }));
+    return String((answer as { readonly result: { readonly task: JsonObject } }).result.task["taskId"]);
+  };
+
+  test("is waited for, and is answered where it is stored", async () => {
+    const path = temporaryFile();
+    const [first, second] = [await node(path), await node(path, { clock: new FakeClock() })];
+    const taskId = await begin(first, {});
+    const { post, messages } = await second.legacy();
+    const result = messages(post({ jsonrpc: "2.0", id: 1, method: "tasks/result", params: { taskId } }));
+    await messages(post({ jsonrpc: "2.0", id: 2, method: "ping" }));
+    first.done.resolve("done");
+    expect(await result).toMatchObject([{ result: { content: [{ text: "done" }] } }]);
+    const again = await messages(post({ jsonrpc: "2.0", id: 3, method: "tasks/result", params: { taskId } }));
+    expect(again).toMatchObject([{ result: { content: [{ text: "done" }] } }]);
+  });
+
+  test("is asked for with the questions of the task meanwhile", async () => {
+    const path = temporaryFile();
+    const [first, second] = [await node(path), await node(path)];
+    const able = { elicitation: { form: {} } };
+    const taskId = await begin(first, { asks: "later" }, able); // or it would ask while the call is not answered yet
+    first.done.resolve("");
+    const { post } = await second.legacy(able);
+    const response = await post({ jsonrpc: "2.0", id: 1, method: "tasks/result", params: { taskId } });
+    let text = "";
+    for await (const chunk of (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())) {
+      text += chunk;
+      const question = eventsOf(text.slice(0, text.lastIndexOf("\n\n"))).find(
+        (message) => isJsonObject(message) && message["method"] === "elicitation/create",
+      );
+      if (isJsonObject(question) && !text.includes("for Ada"))
+        await post({ jsonrpc: "2.0", id: question["id"] ?? 0, result: { action: "accept", content: { name: "Ada" } } });
+    }
+    expect(eventsOf(text).at(-1)).toMatchObject({ id: 1, result: { content: [{ text: "for Ada" }] } });
+  });
+});
+
+const PROGRAM = bundledProgram("server/mcp-task-process");
+
+async function start(path: string, way: "hold" | "go"): Promise<{ readonly child: ChildProcess; readonly url: string }> {
+  const child = spawn(process.execPath, [PROGRAM, path, "0", way], { stdio: ["pipe", "pipe", "inherit"] });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const [line] = await once(createInterface({ input: child.stdout }), "line");
+  return { child, url: String(line) };
+}
+
+test(
+  "a client that only listens is told of the end of a task whose server is killed, which its own server then continues",
+  { timeout: 120_000 },
+  async () => {
+    const path = temporaryFile();
+    const [first, second] = [await start(path, "hold"), await start(path, "go")];
+    const { result } = await raw(first.url, "tools/call", { name: "read", arguments: {} }, ABLE);
+    const taskId = String(result["taskId"]);
+    const listening = await listen(second.url, taskId);
+    await listening.until("working");
+    first.child.kill("SIGKILL");
+    expect(await listening.until("completed")).toMatchObject({ result: { content: [{ text: "read" }] } });
+  },
+);
