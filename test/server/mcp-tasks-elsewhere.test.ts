@@ -8,9 +8,12 @@ import { sqliteStore } from "haft/sqlite";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/core/base/json.ts";
 import { readOnly } from "../../src/core/effects.ts";
+import { ToolError } from "../../src/core/error.ts";
 import type { Clock } from "../../src/core/ports.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
 import { bundledProgram } from "../bundled-program.ts";
+import { IN_CI, inCI } from "../ci.ts";
+import { postgresPrograms, startPostgres } from "../store/postgres/server.ts";
 import { temporaryFile } from "../store/temporary-file.ts";
 import { eventsOf, raw, rawResponse, TASKS, type RawAnswer } from "./mcp-raw.ts";
 import { rawSession } from "./mcp-raw-session.ts";
@@ -209,9 +212,55 @@ describe("the result of a task that another server of the store runs (2025-11-25
   });
 });
 
+describe("a server that has lost the session of a task, and writes nothing", () => {
+  test("shows the task as the server that has it now, and tells a client that only listens of its end", async () => {
+    const path = temporaryFile();
+    const [first, second] = [await node(path), await node(path)];
+    const taskId = await first.begin({});
+    const listening = await first.listen(taskId);
+    await listening.until("working");
+    const { id = "" } = first.runtime.sessions.list().find((session) => session.id.startsWith("mcp-task-")) ?? {};
+    const taken = await second.runtime.resume(id, { takeOver: true }); // as after a pause that was longer than the lease
+    expect(await first.until(taskId, "working")).toMatchObject({ taskId });
+    second.done.resolve("second");
+    const ended = await first.until(taskId, "completed");
+    expect(ended).toMatchObject({ result: { content: [{ text: "second" }] } });
+    expect(await listening.until("completed")).toMatchObject({ result: { content: [{ text: "second" }] } });
+    await taken.close();
+    expect(await second.until(taskId, "completed")).toEqual(ended);
+  });
+
+  test("shows the tasks that it runs also while the store cannot be read", async () => {
+    const first = await node(temporaryFile());
+    const taskId = await first.begin({});
+    const list = () => Promise.reject(new ToolError("store_failed", "The disk is gone."));
+    Object.assign(first.runtime.store ?? {}, { list });
+    expect(await first.until(taskId, "working")).toMatchObject({ taskId });
+    first.done.resolve("done");
+    expect(await first.until(taskId, "completed")).toMatchObject({ result: { content: [{ text: "done" }] } });
+  });
+
+  test("answers a wait for its result, of a client of 2025-11-25", async () => {
+    const path = temporaryFile();
+    const [first, second] = [await node(path), await node(path)];
+    const { post, messages } = await first.legacy();
+    const params = { name: "work", arguments: {}, task: {} };
+    const [begun] = await messages(post({ jsonrpc: "2.0", id: 1, method: "tools/call", params }));
+    const { taskId } = (begun as { readonly result: { readonly task: JsonObject } }).result.task;
+    const result = messages(post({ jsonrpc: "2.0", id: 2, method: "tasks/result", params: { taskId: taskId ?? "" } }));
+    await messages(post({ jsonrpc: "2.0", id: 3, method: "ping" }));
+    const { id = "" } = first.runtime.sessions.list().find((session) => session.id.startsWith("mcp-task-")) ?? {};
+    const taken = await second.runtime.resume(id, { takeOver: true });
+    second.done.resolve("second");
+    await vi.waitFor(() => expect(taken.jobs).toEqual([]), WAIT);
+    await taken.close();
+    expect(await result).toMatchObject([{ result: { content: [{ text: "second" }] } }]);
+  });
+});
+
 const PROGRAM = bundledProgram("server/mcp-task-process");
 
-async function start(path: string, way: "hold" | "go"): Promise<{ readonly child: ChildProcess; readonly url: string }> {
+async function start(path: string, way: "hang" | "go"): Promise<{ readonly child: ChildProcess; readonly url: string }> {
   const child = spawn(process.execPath, [PROGRAM, path, "0", way], { stdio: ["pipe", "pipe", "inherit"] });
   onTestFinished(() => void child.kill("SIGKILL"));
   const [line] = await once(createInterface({ input: child.stdout }), "line");
@@ -223,7 +272,7 @@ test(
   { timeout: 120_000 },
   async () => {
     const path = temporaryFile();
-    const [first, second] = [await start(path, "hold"), await start(path, "go")];
+    const [first, second] = [await start(path, "hang"), await start(path, "go")];
     const { result } = await raw(first.url, "tools/call", { name: "read", arguments: {} }, ABLE);
     const taskId = String(result["taskId"]);
     const listening = await listen(second.url, taskId);
@@ -232,3 +281,21 @@ test(
     expect(await listening.until("completed")).toMatchObject({ result: { content: [{ text: "read" }] } });
   },
 );
+
+describe.skipIf(postgresPrograms === undefined || !inCI)(`on a PostgreSQL server ${IN_CI}`, () => {
+  test("a server that was paused for longer than its lease finds the task ended by another one", { timeout: 120_000 }, async () => {
+    const database = await startPostgres({}, "trust");
+    onTestFinished(() => database.remove());
+    const [first, second] = [await start(database.url, "hang"), await start(database.url, "go")];
+    const { result } = await raw(first.url, "tools/call", { name: "read", arguments: {} }, ABLE);
+    const taskId = String(result["taskId"]);
+    const listening = await listen(first.url, taskId);
+    await listening.until("working");
+    first.child.kill("SIGSTOP");
+    const ended = await until(second.url, taskId, "completed");
+    first.child.kill("SIGCONT");
+    expect(await listening.until("completed")).toMatchObject({ taskId, result: { content: [{ text: "read" }] } });
+    expect(await until(first.url, taskId, "completed")).toEqual(ended);
+    for (const { child } of [first, second]) child.kill("SIGKILL");
+  });
+});

@@ -83,7 +83,7 @@ export class TaskListens {
     const mcpReq = { signal: over.signal, envelope } as TaskContext["mcpReq"];
     const context: TaskContext = { mcpReq, http: headers === undefined ? undefined : { req: { headers } } };
     const { gateway, info } = serving;
-    const taskIds = (await gateway.tasks?.idsOf(ids, info.caller.id).catch(() => [])) ?? [];
+    const taskIds = (await gateway.tasks?.idsOf(ids, info.caller.id)) ?? [];
     const lookMs = Math.max(LEAST_LOOK_MS, (taskIds.length * 1_000) / MAX_LOOKS_PER_SECOND);
     setImmediate(() => {
       for (const taskId of taskIds) void this.#follow(taskId, { id, context, lookMs });

@@ -2,7 +2,9 @@
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import { untilAborted } from "../../../core/base/until-aborted.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
+import type { Store } from "../../../core/store.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
+import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import { keepCallsOf } from "../../auth/keep-calls.ts";
 import { waitingSessions, type Waiting } from "../../api/sessions/waiting-sessions.ts";
 import { untilOver } from "../../api/until-over.ts";
@@ -98,9 +100,33 @@ export class Tasks {
     const sessionId = taskSessionId(id, callerId);
     if (sessionId === undefined) return undefined;
     const known = this.#known.get(sessionId);
-    if (known !== undefined) return known;
+    if (known !== undefined && !(await untilAborted(this.#isLost(sessionId, known), signal))) return known;
     const looking = getOrAdd(this.#looking, sessionId, () => takeUp({ id, sessionId }).finally(() => this.#looking.delete(sessionId)));
     return untilAborted(looking, signal);
+  }
+
+  /**
+   * Whether another process has taken over the session of a running task, which this one may not have noticed: it was paused, and has written nothing since.
+   * The session is then released here, which may take as long as its handler does not stop.
+   */
+  async #isLost(sessionId: string, task: ServedTask): Promise<boolean> {
+    const { runtime, log } = this.#options;
+    const { store } = runtime;
+    const session = runtime.sessions.get(sessionId);
+    if (task.end !== undefined || session === undefined || store?.outlivesProcess !== true) return false;
+    const isOwn = session.broken?.code !== "conflict" && (await this.#isOwn(store, session).catch(() => true)); // the store may be gone
+    if (isOwn) return false;
+    runtime.sessions
+      .handOver(sessionId)
+      .catch((thrown: unknown) => log.debug(`The session of a task over MCP was lost: ${describeThrown(thrown)}`));
+    this.leave(sessionId, task);
+    return true;
+  }
+
+  /** Whether the store has no event of the session that this process does not have; memory has all that were written here. */
+  async #isOwn(store: Store, session: RuntimeSession): Promise<boolean> {
+    const [stored] = await store.list({ sessionId: session.id });
+    return stored === undefined || stored.length <= session.length;
   }
 
   /** Like `find`, but only in memory. */
@@ -117,7 +143,8 @@ export class Tasks {
     const unknown = [...wanted.values()].flatMap((sessionId) => (sessionId === undefined || there.has(sessionId) ? [] : sessionId));
     for (let at = 0; store !== undefined && at < unknown.length; at += LISTED_AT_ONCE) {
       const sessionIds = unknown.slice(at, at + LISTED_AT_ONCE);
-      for (const { sessionId } of await store.list({ sessionIds, limit: sessionIds.length })) there.add(sessionId);
+      const stored = await store.list({ sessionIds, limit: sessionIds.length }).catch(() => []); // those that run here are known without it
+      for (const { sessionId } of stored) there.add(sessionId);
     }
     return ids.filter((id) => there.has(wanted.get(id) ?? ""));
   }
