@@ -5,9 +5,11 @@ import { createServer as createPortFinder } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import type { JsonObject } from "../../../src/core/base/json.ts";
 import { HAFT } from "../../bundled-program.ts";
 import { IN_CI, inCI } from "../../ci.ts";
+import { raw, TASKS } from "../mcp-raw.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "../../store/postgres/server.ts";
 
 const TOKEN = "a-token-of-both-servers";
@@ -20,6 +22,11 @@ export const count = tool("count", { writes: ["session:count"] }, (_, { state })
   return { n: state.get("n"), pid: process.pid };
 });
 export const wipe = tool("wipe", { writes: ["disk:all"], destructive: true }, () => "wiped");
+const schema = { type: "object", properties: { name: { type: "string" } }, required: ["name"] };
+export const greet = {
+  ...tool("greet", { reads: ["names"], writes: [] }, async (_, { ask }) => "Hello " + (await ask({ message: "Who?", schema })).content?.name),
+  mode: "background",
+};
 `;
 
 async function newProject(): Promise<string> {
@@ -147,6 +154,36 @@ async function beginHereFinishThere(store: string): Promise<void> {
   expect(processes).toMatchObject([{ name: "two", own: true, sessionIds: ["shop"] }]);
 }
 
+async function taskHereAnswerThere(store: string): Promise<void> {
+  const folder = await newProject();
+  const [one, two] = [await serve(folder, store, "one"), await serve(folder, store, "two")];
+  const able = { capabilities: { ...TASKS, elicitation: { form: {} } }, headers: { authorization: `Bearer ${TOKEN}` } };
+  const mcp = async (node: Node, method: string, params: JsonObject): Promise<JsonObject> =>
+    (await raw(`${node.url}/mcp`, method, params, able)).result;
+  const taskId = String((await mcp(one, "tools/call", { name: "shop__greet", arguments: {} }))["taskId"]);
+  const until = (node: Node, status: string): Promise<JsonObject> =>
+    vi.waitFor(
+      async () => {
+        const task = await mcp(node, "tasks/get", { taskId });
+        expect(task["status"]).toBe(status);
+        return task;
+      },
+      { timeout: 30_000 },
+    );
+  const { inputRequests = {} } = await until(two, "input_required");
+  const [key = ""] = Object.keys(inputRequests as JsonObject);
+  await mcp(two, "tasks/update", { taskId, inputResponses: { [key]: { action: "accept", content: { name: "Ada" } } } });
+  const ended = await until(two, "completed");
+  expect(ended).toMatchObject({ result: { content: [{ text: "Hello Ada" }] } });
+  expect(await until(one, "completed")).toEqual(ended);
+}
+
+test("a task over MCP that asks at one server is answered at another, over a file", { timeout: LONG }, async () => {
+  const folder = await mkdtemp(join(tmpdir(), "haft-two-store-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  await taskHereAnswerThere(join(folder, "haft.db"));
+});
+
 test(
   "issue 21 a fork, a simulation, an approval and a stream begun at one server and finished at another, over a file",
   { timeout: LONG },
@@ -171,4 +208,9 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(`on a PostgreSQL server
       await beginHereFinishThere(running?.url ?? expect.fail("the server did not start"));
     },
   );
+
+  // after the test that lists all processes of the database
+  test("a task over MCP that asks at one server is answered at another", { timeout: LONG }, async () => {
+    await taskHereAnswerThere(running?.url ?? expect.fail("the server did not start"));
+  });
 });
